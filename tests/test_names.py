@@ -62,6 +62,9 @@ PRIVATE_WORDS = {
 
 GLOSSARY_LIMIT = 25
 
+# "None where there is none": a reader who learnt English later takes "where" for a place.
+CONDITION = re.compile(r"\b(?:None|True|False|empty|nothing|none|even|Raises? \w+)\s+where\b")
+
 
 def modules() -> Iterator[tuple[str, Iterable[ast.AST]]]:
     """The path of each module, and its nodes."""
@@ -149,6 +152,17 @@ def test_names_of_files_and_names_that_tests_share_use_no_private_words() -> Non
     found = [f"{path.relative_to(ROOT)}: {private}" for path in files for private in private_words(path.stem)]
     found += [
         f"{path}:{line}: {private}" for path, line, name in shared_test_names() for private in private_words(name)
+    ]
+    assert found == []
+
+
+def test_texts_say_if_for_a_condition() -> None:
+    assert CONDITION.search("The name; None where it has none.")
+    found = [
+        f"{path}:{node.lineno}: {CONDITION.findall(node.value)}"
+        for path, nodes in modules()
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and CONDITION.search(node.value)
     ]
     assert found == []
 
