@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.shape.json_word import json_word
+from dragoman.rules.turns.json_word import json_word
 
 REFUSES = facts(json_word="refuses")
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.shape.leading_assistant import leading_assistant
+from dragoman.rules.turns.leading_assistant import leading_assistant
 
 USER = facts(first_turn="user")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.shape.no_user_turn import no_user_turn
+from dragoman.rules.turns.no_user_turn import no_user_turn
 
 REFUSES = facts(system_only="refuses")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.clean.single_call import single_call
+from dragoman.rules.place.single_call import single_call
 
 WORDS = "Call at most one tool at a time."
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.shape.trailing_assistant import trailing_assistant
+from dragoman.rules.turns.trailing_assistant import trailing_assistant
 
 USER = facts(last_turn="user")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.shape.user_after_tool import user_after_tool
+from dragoman.rules.turns.user_after_tool import user_after_tool
 
 REFUSES = facts(user_after_tool="refuses")
 TALK = "user: Hi\ncall f(a) {}\nresult a: 1\nuser: B"

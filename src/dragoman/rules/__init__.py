@@ -17,7 +17,6 @@ from dragoman.rules.clean.provider_run import provider_run
 from dragoman.rules.clean.refused_format import refused_format
 from dragoman.rules.clean.refused_hint import refused_hint
 from dragoman.rules.clean.refused_prefill import refused_prefill
-from dragoman.rules.clean.single_call import single_call
 from dragoman.rules.clean.stray_field import stray_field
 from dragoman.rules.clean.unknown_role import unknown_role
 from dragoman.rules.clean.vendor_header import vendor_header
@@ -44,6 +43,7 @@ from dragoman.rules.place.inline_system import inline_system
 from dragoman.rules.place.late_system import late_system
 from dragoman.rules.place.many_systems import many_systems
 from dragoman.rules.place.refused_system import refused_system
+from dragoman.rules.place.single_call import single_call
 from dragoman.rules.place.system_parts import system_parts
 from dragoman.rules.reason.foreign_reasoning import foreign_reasoning
 from dragoman.rules.reason.item_id_form import item_id_form
@@ -66,23 +66,18 @@ from dragoman.rules.settings.user_alias import user_alias
 from dragoman.rules.shape.endless_loop import endless_loop
 from dragoman.rules.shape.forced_loop import forced_loop
 from dragoman.rules.shape.forced_tool import forced_tool
-from dragoman.rules.shape.json_word import json_word
-from dragoman.rules.shape.leading_assistant import leading_assistant
 from dragoman.rules.shape.list_content import list_content
 from dragoman.rules.shape.many_thoughts import many_thoughts
 from dragoman.rules.shape.media_apart import media_apart
 from dragoman.rules.shape.missing_content import missing_content
 from dragoman.rules.shape.missing_reasoning import missing_reasoning
 from dragoman.rules.shape.mixed_parts import mixed_parts
-from dragoman.rules.shape.no_user_turn import no_user_turn
 from dragoman.rules.shape.parallel_calls import parallel_calls
 from dragoman.rules.shape.repeated_role import repeated_role
 from dragoman.rules.shape.string_content import string_content
 from dragoman.rules.shape.text_beside_calls import text_beside_calls
 from dragoman.rules.shape.thinking_switch import thinking_switch
-from dragoman.rules.shape.trailing_assistant import trailing_assistant
 from dragoman.rules.shape.trailing_space import trailing_space
-from dragoman.rules.shape.user_after_tool import user_after_tool
 from dragoman.rules.tools.duplicate_tool import duplicate_tool
 from dragoman.rules.tools.empty_description import empty_description
 from dragoman.rules.tools.empty_tools import empty_tools
@@ -93,6 +88,11 @@ from dragoman.rules.tools.refused_tools import refused_tools
 from dragoman.rules.tools.schema_keyword import schema_keyword
 from dragoman.rules.tools.tool_wrapper import tool_wrapper
 from dragoman.rules.tools.undeclared_tools import undeclared_tools
+from dragoman.rules.turns.json_word import json_word
+from dragoman.rules.turns.leading_assistant import leading_assistant
+from dragoman.rules.turns.no_user_turn import no_user_turn
+from dragoman.rules.turns.trailing_assistant import trailing_assistant
+from dragoman.rules.turns.user_after_tool import user_after_tool
 
 GROUPS: dict[str, tuple[Rule, ...]] = {
     # What no provider wants goes first, so that no other rule meets it.
@@ -116,23 +116,19 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         empty_content,
         null_content,
         refused_format,  # it may add a tool or a system message, which the groups below put into their form
-        single_call,  # the same
     ),
     # Calls and results come together before anything moves, and stay together from here on.
     "pair": (thought_in_id, duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),
     # Thinking belongs to its turn, so it is settled before turns move.
     "reason": (item_id_form, foreign_reasoning, refused_reasoning, lone_reasoning, missing_signature),
     # System messages go to where they may stand. Some become user turns, which `shape` may have to merge.
-    "place": (inline_system, developer_role, refused_system, late_system, many_systems, system_parts),
+    "place": (single_call, inline_system, developer_role, refused_system, late_system, many_systems, system_parts),
     # Media of a result may need a user turn after it, so it comes before `shape` too.
     "media": (remote_media, refused_part, media_form, document_title, error_mark, flat_tools, blank_remainder),
-    # Every turn is there: add what is missing at the ends, merge what may not stand side by side.
+    # Turns that a target demands are added, and one that it refuses at the end does not stay the last.
+    "turns": (no_user_turn, leading_assistant, trailing_assistant, json_word, user_after_tool),
+    # Every turn is there: merge what may not stand side by side, and give each its form.
     "shape": (
-        no_user_turn,
-        leading_assistant,
-        trailing_assistant,
-        json_word,
-        user_after_tool,
         repeated_role,
         mixed_parts,
         text_beside_calls,  # after neighbours of one role were merged: it parts what belongs together

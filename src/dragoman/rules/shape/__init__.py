@@ -1,1 +1,1 @@
-"""Rules about the order and the shape of turns."""
+"""Rules about the form of turns, and about what may stand side by side."""
