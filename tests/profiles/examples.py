@@ -117,6 +117,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "mistral": (
         "mistral-large-latest",
         "mistral-large-2407",
+        "codestral-latest",
+        "devstral-latest",
+        "pixtral-12b",
         "mistral-small-latest",
         "mistral-small-2402",
         "ministral-3b-latest",

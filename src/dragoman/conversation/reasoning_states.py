@@ -13,5 +13,7 @@ UNSIGNED = "unsigned"
 DETAIL = "reasoning_details"
 """Chat as OpenRouter speaks it: one entry of the list, verbatim."""
 
+PART = "thinking"
+"""Chat as Mistral speaks it: a part of the content."""
 CHAT_FIELDS = ("reasoning_content", "reasoning", DETAIL)
 """The fields of a Chat message in which providers hand out thinking and take it back."""

@@ -787,6 +787,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         bool, Meta(description="its answers have every member that the published types of their dialect require")
     ] = False
     think_tags: Annotated[bool, Meta(description="its answers carry thinking in <think> tags")] = False
+    thinking_parts: Annotated[
+        bool,
+        Meta(description="its answers carry thinking among the parts of the content, which its dialect has as a text"),
+    ] = False
     drops: Annotated[
         tuple[str, ...],
         Meta(

@@ -70,7 +70,7 @@ def render_signature(held: Opaque) -> Json:
     return b'{"google":{"thought_signature":' + own_or_sealed(held, reasoning_states.THOUGHT, NAME) + b"}}"
 
 
-_PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think"})
+_PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think", reasoning_states.PART})
 
 
 def render_annotation(citation: Json, origin: Origin) -> Json | None:

@@ -165,8 +165,8 @@ def _assistant(message: Message, out: Pieces) -> None:
         kind = type(part)
         if kind is Call:
             calls.append(part)  # type: ignore[arg-type]
-        elif kind is Reasoning:
-            thoughts.append(part)  # type: ignore[arg-type]
+        elif type(part) is Reasoning and (part.field != reasoning_states.PART or part.state is not None):
+            thoughts.append(part)
         elif kind is Citation or (kind is Opaque and part.kind == "audio"):  # type: ignore[attr-defined]
             others.append(part)
         elif type(part) is Media and part.wire_form == BESIDE:
@@ -419,8 +419,16 @@ def _render_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
 
 _LINKED = {MediaKind.IMAGE: b"image_url", MediaKind.VIDEO: b"video_url", MediaKind.DOCUMENT: b"document_url"}
 
+
+def _render_thought(part: Reasoning, out: Pieces) -> None:
+    """As Mistral has it. One without words is an empty list."""
+    texts = b"" if part.text is None else b'{"type":"text","text":%b}' % part.text.literal
+    out += (b'{"type":"thinking","thinking":[', texts, b"]")
+
+
 PART_RENDERERS: dict[type[Part], Callable[..., None]] = {
     Text: _render_text,
+    Reasoning: _render_thought,
     Refusal: _render_refusal,
     Media: _render_media,
     Opaque: _render_opaque,

@@ -120,6 +120,7 @@ class Translation:
         *,
         keep: bool = False,
         think_tags: bool = False,
+        thinking_parts: bool = False,
         origin: Origin | None = None,
         redaction: Redaction | None = None,
         completes: bool = False,
@@ -197,7 +198,7 @@ class Translation:
             same = same and (wraps or context.framing is self._upstream.framing)
         self._alters = undoes or bool(context.prefix) or context.opening is not None
         """Whether events may have to be altered; nearly always false, and asked of every piece."""
-        self._relays_whole = same and not self._alters and not think_tags and not context.renames
+        self._relays_whole = same and not (self._alters or think_tags or thinking_parts or context.renames)
         self.relays = self._relays_whole and not context.completes
         """The bytes go through as they are."""
         if seek and not keep and self._upstream.thinking_mark:
@@ -649,6 +650,7 @@ def translation_of(adapted: CompiledRequest, context: AnswerContext, redaction: 
         context,
         keep=keep,
         think_tags=facts.think_tags,
+        thinking_parts=facts.thinking_parts,
         origin=Origin(adapted.dialect, issuer(facts), facts.model),
         redaction=redaction,
         completes=not facts.complete_answers,
