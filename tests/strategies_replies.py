@@ -9,7 +9,6 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import arguments_of, tell
 from dragoman.conversation.events import (
     CallDelta,
@@ -22,15 +21,15 @@ from dragoman.conversation.events import (
     TextDelta,
 )
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, StateKind, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 
 MAKERS = {
-    "anthropic": reasoning_states.SIGNATURE,
-    "gemini": reasoning_states.THOUGHT,
-    "openai-responses": reasoning_states.ENCRYPTED,
-    "openai-chat": reasoning_states.THOUGHT,
-    "bedrock": reasoning_states.SIGNATURE,
+    "anthropic": StateKind.SIGNATURE,
+    "gemini": StateKind.THOUGHT,
+    "openai-responses": StateKind.ENCRYPTED,
+    "openai-chat": StateKind.THOUGHT,
+    "bedrock": StateKind.SIGNATURE,
 }
 
 words = st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\ud800" not in text)

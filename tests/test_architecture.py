@@ -68,7 +68,7 @@ CORE = {
 """What every dialect has, so that who knows one finds the way in another."""
 OFTEN = {"__init__", "provider_tools"}
 """What most dialects have. Beside it a dialect has one module of its own at most, and rooms such as `endpoints/`."""
-HALL = 21
+HALL = 20
 """The most files that a folder of code may have. Above about twenty, nobody sees what its job is."""
 MOST_POSITIONAL = 5
 """What comes after so many arguments is given by its name."""

@@ -7,9 +7,8 @@ from typing import Any
 
 from tests.shapes.chooser import Chooser
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
-from dragoman.conversation.parts import Opaque, Origin
+from dragoman.conversation.parts import Opaque, Origin, StateKind
 
 Shape = Callable[[Chooser], Any]
 
@@ -75,9 +74,9 @@ SIGNATURES: Shape = of(
     "c2lnbmF0dXJlLw==",
     "",
     "a/b\\",
-    _sealed(reasoning_states.THOUGHT),
-    _sealed(reasoning_states.ENCRYPTED),
-    _sealed(reasoning_states.REDACTED),
+    _sealed(StateKind.THOUGHT),
+    _sealed(StateKind.ENCRYPTED),
+    _sealed(StateKind.REDACTED),
     None,
     5,
 )

@@ -8,7 +8,6 @@ import orjson
 import pytest
 from tests.dialects.read_back import WANTED, read_back, text
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.messages import FIELD, Message, Role
@@ -27,6 +26,7 @@ from dragoman.conversation.parts import (
     Refusal,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -38,8 +38,8 @@ from dragoman.errors import MalformedRequest, Unrepresentable
 CLAUDE = Origin("anthropic")
 USER = {"role": "user", "content": "hi"}
 HELLO = Message(Role.USER, (Text(b'"hi"'),))
-SIGNATURE = Opaque(kind=reasoning_states.SIGNATURE, json=b'"sig"', origin=CLAUDE)
-GEMINI = Opaque(kind=reasoning_states.THOUGHT, json=b'"c2ln"', origin=Origin("gemini", "google", "gemini-3"))
+SIGNATURE = Opaque(kind=StateKind.SIGNATURE, json=b'"sig"', origin=CLAUDE)
+GEMINI = Opaque(kind=StateKind.THOUGHT, json=b'"c2ln"', origin=Origin("gemini", "google", "gemini-3"))
 
 
 def own(**fields: Any) -> Extras:
@@ -66,7 +66,7 @@ BLOCKS: list[tuple[dict[str, Any], Part]] = [
     ({"type": "thinking", "thinking": "", "signature": seal(GEMINI)}, Reasoning(state=GEMINI)),
     (
         {"type": "redacted_thinking", "data": "x"},
-        Reasoning(state=Opaque(kind=reasoning_states.REDACTED, json=b'"x"', origin=CLAUDE), redacted=True),
+        Reasoning(state=Opaque(kind=StateKind.REDACTED, json=b'"x"', origin=CLAUDE), redacted=True),
     ),
     (
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}},

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 from tests.dialects.read_back import WANTED, read_back, text
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import (
@@ -28,6 +27,7 @@ from dragoman.conversation.parts import (
     Refusal,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -67,7 +67,7 @@ ASSISTANT: list[tuple[dict[str, Any], tuple[Part, ...]]] = [
     ),
     (
         {"tool_calls": [call("f", extra_content={"google": {"thought_signature": "c2ln"}})]},
-        (Call("call_f", "f", b"{}", Opaque(kind=reasoning_states.THOUGHT, json=b'"c2ln"', origin=CHAT)),),
+        (Call("call_f", "f", b"{}", Opaque(kind=StateKind.THOUGHT, json=b'"c2ln"', origin=CHAT)),),
     ),
     ({"content": "a", "reasoning_content": "so"}, (Reasoning(text=text("so")), text("a"))),
     ({"content": "a", "reasoning": "so"}, (Reasoning(text=text("so")), text("a"))),
@@ -75,9 +75,7 @@ ASSISTANT: list[tuple[dict[str, Any], tuple[Part, ...]]] = [
         {"content": "a", "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]},
         (
             Reasoning(
-                state=Opaque(
-                    kind=reasoning_states.DETAIL, json=b'{"type":"reasoning.encrypted","data":"x"}', origin=CHAT
-                )
+                state=Opaque(kind=StateKind.DETAIL, json=b'{"type":"reasoning.encrypted","data":"x"}', origin=CHAT)
             ),
             text("a"),
         ),

@@ -8,7 +8,6 @@ import orjson
 import pytest
 from tests.dialects.read_back import WANTED, read_back, text
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.messages import Message, Role
@@ -27,6 +26,7 @@ from dragoman.conversation.parts import (
     Refusal,
     Remote,
     Result,
+    StateKind,
     Stored,
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
@@ -39,8 +39,8 @@ from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 GEMINI = Origin("gemini")
 USER = {"role": "user", "parts": [{"text": "hi"}]}
-SIGNATURE = Opaque(kind=reasoning_states.THOUGHT, json=b'"c2ln"', origin=GEMINI)
-CLAUDE = Opaque(kind=reasoning_states.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
+SIGNATURE = Opaque(kind=StateKind.THOUGHT, json=b'"c2ln"', origin=GEMINI)
+CLAUDE = Opaque(kind=StateKind.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
 
 
 def asked(body: Any) -> Ask:

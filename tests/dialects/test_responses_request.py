@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 from tests.dialects.read_back import WANTED, read_back, text
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.messages import FIELD, Message, Role
@@ -28,6 +27,7 @@ from dragoman.conversation.parts import (
     Refusal,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -39,8 +39,8 @@ from dragoman.dialects.openai_responses.request import locate, parse_request, re
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 RESPONSES = Origin("openai-responses")
-ENCRYPTED = Opaque(kind=reasoning_states.ENCRYPTED, json=b'"gAAA"', origin=RESPONSES)
-CLAUDE = Opaque(kind=reasoning_states.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
+ENCRYPTED = Opaque(kind=StateKind.ENCRYPTED, json=b'"gAAA"', origin=RESPONSES)
+CLAUDE = Opaque(kind=StateKind.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
 
 
 def own(**fields: Any) -> Extras:

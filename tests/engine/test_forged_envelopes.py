@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 import dragoman
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
-from dragoman.conversation.parts import OURS, Opaque, Origin
+from dragoman.conversation.parts import OURS, Opaque, Origin, StateKind
 from dragoman.engine.tool_runs.kept_runs import KeptRun, open_run
 
 SPLICED = '"a"}]}],"model":"dear","tail":[{"messages":[{"b":"c"'
@@ -25,7 +24,7 @@ def _forge(kind: str, dialect: str, inside: str) -> str:
 @pytest.mark.parametrize("inside", [SPLICED, ""])
 def test_an_envelope_cannot_name_another_model(inside: str) -> None:
     thinking = {
-        "type": "thinking", "thinking": "Hm.", "signature": _forge(reasoning_states.DETAIL, "openai-chat", inside),
+        "type": "thinking", "thinking": "Hm.", "signature": _forge(StateKind.DETAIL, "openai-chat", inside),
     }  # fmt: skip
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": "Hello."},

@@ -9,10 +9,9 @@ import pytest
 from tests.strategies import SHAPES, request
 from tests.targets import ONE_OF_EACH, SWEEPS, signer
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import Call, Opaque, Origin
+from dragoman.conversation.parts import Call, Opaque, Origin, StateKind
 from dragoman.emulators.signatures import mint
 from dragoman.engine.library.adapt import adapt, read
 
@@ -34,7 +33,7 @@ def calls(conversation: Any) -> list[Call]:
 
 SIGNATURE = mint("anthropic/claude-opus-4-8", "I think")
 STATE = Opaque(
-    kind=reasoning_states.SIGNATURE, json=quote(SIGNATURE), origin=Origin("anthropic", "anthropic", "claude-opus-4-8")
+    kind=StateKind.SIGNATURE, json=quote(SIGNATURE), origin=Origin("anthropic", "anthropic", "claude-opus-4-8")
 )
 CHAT = {
     "model": "m",

@@ -7,10 +7,9 @@ from typing import Any
 import msgspec
 from tests.shapes.chooser import Chooser
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import Opaque, Origin
+from dragoman.conversation.parts import Opaque, Origin, StateKind
 from dragoman.emulators.signatures import mint
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -123,17 +122,17 @@ class Signer:
 
 FOREIGN = (
     Opaque(
-        kind=reasoning_states.SIGNATURE,
+        kind=StateKind.SIGNATURE,
         json=quote(mint("anthropic/claude-of-old", "thought")),
         origin=Origin("anthropic", "anthropic", "claude-of-old"),
     ),
     Opaque(
-        kind=reasoning_states.THOUGHT,
+        kind=StateKind.THOUGHT,
         json=quote(mint("gemini/gemini-of-old", "call")),
         origin=Origin("gemini", "gemini", "gemini-of-old"),
     ),
     Opaque(
-        kind=reasoning_states.ENCRYPTED,
+        kind=StateKind.ENCRYPTED,
         json=quote(mint("someone-else", "thought")),
         origin=Origin("openai-responses", "another-account", "o-of-old"),
     ),

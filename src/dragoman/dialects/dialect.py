@@ -147,6 +147,16 @@ MODEL_ENDPOINTS = (
 """Where most dialects list their models. The caller's headers tell which dialect is meant."""
 
 
+TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
+"""The JSON Schema of a text that must be there."""
+
+
+def turns(*roles: str) -> dict[str, Any]:
+    """The JSON Schema of a list of messages that each have one of these roles."""
+    turn = {"type": "object", "properties": {"role": {"enum": list(roles)}}, "required": ["role"]}
+    return {"type": "array", "minItems": 1, "items": turn}
+
+
 class Route(msgspec.Struct, frozen=True):
     """What a client asks for by its path and query."""
 

@@ -16,11 +16,10 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
-from dragoman.dialects.dialect import MODEL, Framing, Job
+from dragoman.dialects.dialect import MODEL, TEXT, Framing, Job
 from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH
 from dragoman.dialects.families.openai_paths import FORWARDED_PATHS
 from dragoman.dialects.registry import ServedPath, served_paths
-from dragoman.dialects.shared.request_schema import TEXT
 from dragoman.gateway.endpoints import (
     compact,
     completions,

@@ -12,11 +12,10 @@ from binascii import a2b_base64
 
 import msgspec
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import Opaque
+from dragoman.conversation.parts import Opaque, StateKind
 
-_SIGNATURES = frozenset({reasoning_states.SIGNATURE, reasoning_states.REDACTED, reasoning_states.THOUGHT})
+_SIGNATURES = frozenset({StateKind.SIGNATURE, StateKind.REDACTED, StateKind.THOUGHT})
 _SKIPS = frozenset(
     {
         b'"skip_thought_signature_validator"',
@@ -43,7 +42,7 @@ _FERNET_FRAME = 57
 """Bytes of a Fernet token around its blocks of 16: version, time, vector and proof."""
 
 
-_NOT_OF_BLOCKS = frozenset({reasoning_states.THOUGHT, reasoning_states.ENCRYPTED})
+_NOT_OF_BLOCKS = frozenset({StateKind.THOUGHT, StateKind.ENCRYPTED})
 """Kinds of state for which clients mistake the signature of a thinking block."""
 _BLOCK = re.compile(rb"(?:\x08.)?\x12[\x80-\xff]*[\x00-\x7f]\x0a[\x80-\xff]*[\x00-\x7f]\x08.\x18\x02", re.DOTALL)
 """How the signature of a thinking block begins: all of 156 recorded values of Anthropic, and none of 607 of Google,
@@ -71,9 +70,9 @@ def can_be_real(state: Opaque, knows_skips: bool) -> bool:
         return False
     if state.kind in _SIGNATURES:
         return knows_skips if state.json in _SKIPS else _is_signature(_plain(state.json))
-    if state.kind == reasoning_states.ENCRYPTED:
+    if state.kind == StateKind.ENCRYPTED:
         return len(state.json) - 2 >= _LEAST and not _is_damaged_token(_plain(state.json))
-    return state.kind != reasoning_states.DETAIL or _is_detail(state.json)
+    return state.kind != StateKind.DETAIL or _is_detail(state.json)
 
 
 def holds_false_state(block: bytes) -> bool:

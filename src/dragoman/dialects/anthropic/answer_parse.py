@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -28,7 +27,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.parts import Json, Opaque, Origin
+from dragoman.conversation.parts import Json, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.usage import MOST_MEMBERS, UsageCounter
@@ -265,14 +264,14 @@ class AnthropicAnswerParser:
             return
         if block.part < 0:
             self._begin(block)
-        out.append(Signed(0, block.part, parse_state(reasoning_states.SIGNATURE, literal, self.origin)))
+        out.append(Signed(0, block.part, parse_state(StateKind.SIGNATURE, literal, self.origin)))
 
     def _keep(self, block: _OpenBlock, out: list[Event]) -> None:
         kind = text_in(block.fields.get("type"))
         self._begin(block)
-        if kind == reasoning_states.REDACTED:
+        if kind == StateKind.REDACTED:
             data = bytes(block.fields.get("data", b'""'))
-            out.append(Signed(0, block.part, parse_state(reasoning_states.REDACTED, data, self.origin), redacted=True))
+            out.append(Signed(0, block.part, parse_state(StateKind.REDACTED, data, self.origin), redacted=True))
             return
         fields = dict(block.fields)
         if block.fragments:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import tell
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
@@ -12,7 +11,7 @@ from dragoman.conversation.events import (
     Started,
 )
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
-from dragoman.conversation.parts import Json, Opaque, Origin
+from dragoman.conversation.parts import Json, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Reply, Stop
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.anthropic.answer_parse import STOPS
@@ -61,7 +60,7 @@ def render_stop_details(reason: Stop, word: str) -> Json | None:
 
 
 CALL_FIELDS: Mapping[str, Json] = {"caller": b'{"type":"direct"}'}
-_UNSIGNED = quote(seal(Opaque(reasoning_states.UNSIGNED, EMPTY, Origin(""))))
+_UNSIGNED = quote(seal(Opaque(StateKind.UNSIGNED, EMPTY, Origin(""))))
 """The signature of thinking that nobody signed. Some clients turn thinking with an empty one into visible text."""
 
 

@@ -15,6 +15,7 @@ from dragoman.dialects.contracts.stored_answers import StoredAnswers
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
+    TEXT,
     AnswerCodec,
     CloudMembers,
     Dialect,
@@ -29,10 +30,10 @@ from dragoman.dialects.dialect import (
     TokenCount,
     UnservedPath,
     fixed_path,
+    turns,
 )
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.request_schema import TEXT, turns
 
 _CREATED = "2025-01-01T00:00:00Z"
 """The SDK wants a date, and a configured model has none."""

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
@@ -26,6 +25,7 @@ from dragoman.conversation.parts import (
     Reasoning,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -312,14 +312,14 @@ def _parse_thinking(block: AnthropicThinking, at: str = "", unknown: Mapping[str
     literal, signature = bytes(block.thinking), bytes(block.signature)
     if literal[0] != QUOTE:
         return None
-    held = parse_state(reasoning_states.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
+    held = parse_state(StateKind.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
     text = None if held is not None and held.origin is not ORIGIN and literal == EMPTY else Text(literal)
-    redacted = held is not None and held.kind == reasoning_states.REDACTED
+    redacted = held is not None and held.kind == StateKind.REDACTED
     return Reasoning(text=text, state=held, redacted=redacted, extras=extras_of(NAME, unknown))
 
 
 def _parse_redacted(block: AnthropicRedactedThinking, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
-    held = parse_state(reasoning_states.REDACTED, bytes(block.data), ORIGIN)
+    held = parse_state(StateKind.REDACTED, bytes(block.data), ORIGIN)
     return Reasoning(state=held, redacted=True, extras=extras_of(NAME, unknown))
 
 

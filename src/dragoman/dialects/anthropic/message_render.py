@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -20,6 +19,7 @@ from dragoman.conversation.parts import (
     Reasoning,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -174,12 +174,12 @@ def _render_result(part: Result, out: Pieces) -> None:
 
 def _render_reasoning(part: Reasoning, out: Pieces) -> None:
     held = part.state
-    if held is not None and held.kind == reasoning_states.REDACTED and held.origin.dialect == NAME:
+    if held is not None and held.kind == StateKind.REDACTED and held.origin.dialect == NAME:
         out += (b'{"type":"redacted_thinking","data":', held.json)
         return
     out += (b'{"type":"thinking","thinking":', part.text.literal if part.text is not None else EMPTY)
     if held is not None:
-        out += (b',"signature":', plain_or_sealed(held, reasoning_states.SIGNATURE))
+        out += (b',"signature":', plain_or_sealed(held, StateKind.SIGNATURE))
 
 
 def _render_opaque(part: Opaque, out: Pieces) -> None:

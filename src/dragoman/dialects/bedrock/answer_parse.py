@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from msgspec import Raw
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -26,7 +25,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin
+from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import FORMATS, parse_media
@@ -109,10 +108,10 @@ class BedrockAnswerParser:
         if len(text) > 2 and text[:1] == b'"':
             out.append(ReasoningDelta(0, self._part(index, THINKING_KEY), text))
         if len(signature) > 2 and signature[:1] == b'"':
-            state = parse_state(reasoning_states.SIGNATURE, signature, self.origin)
+            state = parse_state(StateKind.SIGNATURE, signature, self.origin)
             out.append(Signed(0, self._part(index, THINKING_KEY), state))
         if len(redacted) > 2 and redacted[:1] == b'"':
-            state = parse_state(reasoning_states.REDACTED, redacted, self.origin)
+            state = parse_state(StateKind.REDACTED, redacted, self.origin)
             out.append(Signed(0, self._part(index, THINKING_KEY), state, redacted=True))
 
     def cite(self, index: int, json: Json) -> None:

@@ -14,6 +14,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.dialect import (
+    TEXT,
     AnswerCodec,
     Dialect,
     Endpoint,
@@ -26,7 +27,6 @@ from dragoman.dialects.dialect import (
     UnservedPath,
 )
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.shared.request_schema import TEXT
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import split_members
 

@@ -8,7 +8,6 @@ import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
@@ -22,6 +21,7 @@ from dragoman.conversation.parts import (
     Part,
     Reasoning,
     Result,
+    StateKind,
     Text,
 )
 from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
@@ -236,7 +236,7 @@ def _parse_reasoning(raw: bytes, at: str) -> Part | None:
     wire = split_members(raw, f"{at}/reasoningContent")
     redacted = bytes(wire.get("redactedContent", b""))
     if wire.keys() == {"redactedContent"} and redacted[:1] == b'"':
-        return Reasoning(state=parse_state(reasoning_states.REDACTED, redacted, ORIGIN), redacted=True)
+        return Reasoning(state=parse_state(StateKind.REDACTED, redacted, ORIGIN), redacted=True)
     inner = bytes(wire.get("reasoningText", b""))
     if wire.keys() != {"reasoningText"} or inner[:1] != b"{":
         return None
@@ -247,10 +247,10 @@ def _parse_reasoning(raw: bytes, at: str) -> Part | None:
 def thinking(literal: bytes, signature: bytes, extras: Extras | None = None) -> Reasoning:
     """Thinking with its signature. State of another maker may stand in it without a text."""
     text = Text(literal) if literal[:1] == b'"' else None
-    held = parse_state(reasoning_states.SIGNATURE, signature, ORIGIN) if len(signature) > 2 else None
+    held = parse_state(StateKind.SIGNATURE, signature, ORIGIN) if len(signature) > 2 else None
     if held is not None and held.origin is not ORIGIN and text is not None and text.literal == b'""':
         text = None
-    redacted = held is not None and held.kind == reasoning_states.REDACTED
+    redacted = held is not None and held.kind == StateKind.REDACTED
     return Reasoning(text=text, state=held, redacted=redacted, extras=extras)
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
-from dragoman.conversation.parts import CacheHint, Call, Json, Media, Opaque, Part, Reasoning, Result, Text
+from dragoman.conversation.parts import CacheHint, Call, Json, Media, Opaque, Part, Reasoning, Result, StateKind, Text
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.media import render_media
 from dragoman.dialects.bedrock.message_parse import HINTS
@@ -136,12 +135,12 @@ def _says_nothing(parts: Sequence[Part]) -> bool:
 
 def _render_reasoning(part: Reasoning, out: Pieces) -> None:
     held = part.state
-    if held is not None and held.kind == reasoning_states.REDACTED and held.origin.dialect == NAME:
+    if held is not None and held.kind == StateKind.REDACTED and held.origin.dialect == NAME:
         out += (b'"reasoningContent":{"redactedContent":', held.json, b"}")
         return
     out += (b'"reasoningContent":{"reasoningText":{"text":', part.text.literal if part.text is not None else EMPTY)
     if held is not None:
-        out += (b',"signature":', plain_or_sealed(held, reasoning_states.SIGNATURE))
+        out += (b',"signature":', plain_or_sealed(held, StateKind.SIGNATURE))
     render_extras(part.extras, NAME, out)
     out.append(b"}}")
 

@@ -8,6 +8,7 @@ from typing import Any
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.cohere import NAME
 from dragoman.dialects.dialect import (
+    TEXT,
     AnswerCodec,
     Dialect,
     Endpoint,
@@ -18,10 +19,10 @@ from dragoman.dialects.dialect import (
     RequestCodec,
     UnservedPath,
     fixed_path,
+    turns,
 )
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import merged
 from dragoman.conversation.events import (
     CallDelta,
@@ -36,7 +35,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
-from dragoman.conversation.parts import Json
+from dragoman.conversation.parts import Json, StateKind
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.families.call_input import is_object
 from dragoman.dialects.shared.call_order import CallOrder
@@ -170,10 +169,10 @@ class BlockBuilder:
         if self._hides_reasoning:
             return
         state = event.state
-        if state.kind == reasoning_states.REDACTED and state.origin.dialect == self._form.dialect:
+        if state.kind == StateKind.REDACTED and state.origin.dialect == self._form.dialect:
             self._whole(event.part, self._form.redacted(state.json))
             return
-        literal = own_or_sealed(state, reasoning_states.SIGNATURE, self._form.dialect)
+        literal = own_or_sealed(state, StateKind.SIGNATURE, self._form.dialect)
         if self._kind is THINKING and self._part == event.part and not self._signed:
             self._signed = True
             self.sign(literal)

@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
-from dragoman.conversation.parts import Call, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Part, Reasoning, StateKind, Text
 
 
 def reattached(parts: list[Part]) -> tuple[Part, ...]:
@@ -48,5 +47,5 @@ def _is_carrier(part: Part) -> bool:
         type(part) is Reasoning
         and part.text is None
         and part.state is not None
-        and part.state.kind == reasoning_states.THOUGHT
+        and part.state.kind == StateKind.THOUGHT
     )

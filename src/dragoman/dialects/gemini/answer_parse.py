@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import (
     CallDelta,
@@ -33,7 +32,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin
+from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.usage import parse_usage
@@ -370,7 +369,7 @@ class GeminiAnswerParser:
 
     def _sign(self, choice: _OpenCandidate, part: int, literal: bytes, out: list[Event]) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
-            out.append(Signed(choice.index, part, parse_state(reasoning_states.THOUGHT, literal, self.origin)))
+            out.append(Signed(choice.index, part, parse_state(StateKind.THOUGHT, literal, self.origin)))
 
     def _call(self, choice: _OpenCandidate, call: _AnswerCall, signature: bytes, out: list[Event]) -> None:
         if call.name or choice.growing is None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import arguments_of, collect, merged, tell
 from dragoman.conversation.events import (
     CallDelta,
@@ -30,7 +29,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
-from dragoman.conversation.parts import Inline, Json, Media, Remote
+from dragoman.conversation.parts import Inline, Json, Media, Remote, StateKind
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini import NAME
@@ -159,7 +158,7 @@ class PartBuilder:
         candidate = self._at(event)
         if candidate is None:
             return
-        signature = own_or_sealed(event.state, reasoning_states.THOUGHT, NAME)
+        signature = own_or_sealed(event.state, StateKind.THOUGHT, NAME)
         if candidate.call is not None:
             candidate.signature = signature
             return

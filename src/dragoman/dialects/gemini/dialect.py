@@ -16,6 +16,7 @@ from dragoman.dialects.contracts.stored_prompts import StoredPromptForm
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
+    TEXT,
     AnswerCodec,
     Dialect,
     Endpoint,
@@ -32,7 +33,6 @@ from dragoman.dialects.dialect import (
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.request_schema import TEXT
 
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 

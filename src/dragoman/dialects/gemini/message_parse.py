@@ -14,7 +14,6 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import force_setattr, replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
@@ -31,6 +30,7 @@ from dragoman.conversation.parts import (
     Reasoning,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -430,7 +430,7 @@ def _parse_call(wire: GeminiCall, part: GeminiPart, unknown: Mapping[str, Json],
     held = None
     if part.thoughtSignature is not ABSENT:
         signature = bytes(part.thoughtSignature)
-        held = parse_state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+        held = parse_state(StateKind.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
     if part.thought:
         unknown = {**unknown, "thought": b"true"}
     extras = extras_of(NAME, unknown) if unknown else None
@@ -458,12 +458,12 @@ def _parse_result(wire: GeminiResponse, unknown: Mapping[str, Json], at: str) ->
 
 
 def parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
-    held = parse_state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+    held = parse_state(StateKind.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
     if not thought:
         return Text(literal, held, extras=extras)
     text = Text(literal) if literal else None
     return Reasoning(
-        text=text, state=held, redacted=held is not None and held.kind == reasoning_states.REDACTED, extras=extras
+        text=text, state=held, redacted=held is not None and held.kind == StateKind.REDACTED, extras=extras
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -28,6 +27,7 @@ from dragoman.conversation.parts import (
     Reasoning,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -220,7 +220,7 @@ def _render_text(part: Text, out: Pieces) -> None:
 
 def _render_signature(held: Opaque | None, out: Pieces) -> None:
     if held is not None:
-        out += (b',"thoughtSignature":', plain_or_sealed(held, reasoning_states.THOUGHT))
+        out += (b',"thoughtSignature":', plain_or_sealed(held, StateKind.THOUGHT))
 
 
 def _render_call(part: Call, out: Pieces) -> None:

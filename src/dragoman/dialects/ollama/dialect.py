@@ -9,6 +9,7 @@ from typing import Any
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
+    TEXT,
     AnswerCodec,
     Dialect,
     Endpoint,
@@ -21,11 +22,11 @@ from dragoman.dialects.dialect import (
     RequestCodec,
     UnservedPath,
     fixed_path,
+    turns,
 )
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.request_schema import TEXT, turns
 
 _ARCHITECTURE = "dragoman"
 _DETAILS = {

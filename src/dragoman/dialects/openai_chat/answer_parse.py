@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -35,6 +34,7 @@ from dragoman.conversation.parts import (
     MediaKind,
     Opaque,
     Origin,
+    StateKind,
 )
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.openai_chat import NAME, ORIGIN
@@ -125,7 +125,7 @@ def parse_signature(extra_content: bytes, origin: Origin) -> Opaque | None:
         return None
     if google is None or not google.thought_signature:
         return None
-    return parse_state(reasoning_states.THOUGHT, quote(google.thought_signature), origin)
+    return parse_state(StateKind.THOUGHT, quote(google.thought_signature), origin)
 
 
 TEXT, REASONING, REFUSAL, OTHER = "text", "reasoning", "refusal", ""
@@ -210,7 +210,7 @@ class OpenChoice:
             return
         state = self.entry.state(self.origin)
         if state is not None:
-            out.append(Signed(self.index, self.part, state, redacted=state.kind == reasoning_states.REDACTED))
+            out.append(Signed(self.index, self.part, state, redacted=state.kind == StateKind.REDACTED))
         elif not self.entry.literals and self.entry.kind == ENCRYPTED:
             out.append(ReasoningDelta(self.index, self.part, EMPTY, ENCRYPTED))
         self.entry = None

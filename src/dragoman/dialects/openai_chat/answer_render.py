@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import MediaDelta
 from dragoman.conversation.literals import EMPTY, joined, quote
@@ -22,6 +21,7 @@ from dragoman.conversation.parts import (
     Reasoning,
     Refusal,
     Remote,
+    StateKind,
     Text,
 )
 from dragoman.conversation.replies import Choice, Reply, Stop
@@ -67,10 +67,10 @@ def render_stop(reason: Stop, legacy: bool, refused: bool) -> bytes:
 
 def render_signature(held: Opaque) -> Json:
     """The member `extra_content` that holds this state."""
-    return b'{"google":{"thought_signature":' + own_or_sealed(held, reasoning_states.THOUGHT, NAME) + b"}}"
+    return b'{"google":{"thought_signature":' + own_or_sealed(held, StateKind.THOUGHT, NAME) + b"}}"
 
 
-_PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think", reasoning_states.PART})
+_PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think", StateKind.PART})
 
 
 def render_annotation(citation: Json, origin: Origin) -> Json | None:

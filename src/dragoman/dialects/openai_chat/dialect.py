@@ -11,6 +11,7 @@ from dragoman.conversation.traits import STREAM_MARKS
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
+    TEXT,
     AnswerCodec,
     Dialect,
     Endpoint,
@@ -19,12 +20,12 @@ from dragoman.dialects.dialect import (
     RequestCodec,
     UnservedPath,
     fixed_path,
+    turns,
 )
 from dragoman.dialects.families.openai_models import OPENAI_MODELS
 from dragoman.dialects.families.openai_paths import LIMIT_HEADER, RELAYED_PATHS
 from dragoman.dialects.openai_chat import ID_PREFIX, IN_ANSWER, IN_CHOICE, NAME
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.shared.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
 MARKS = IN_ANSWER | IN_CHOICE

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, blank, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
@@ -29,6 +28,7 @@ from dragoman.conversation.parts import (
     Refusal,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -618,7 +618,7 @@ def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
     if not isinstance(found, str):
         fields["extra_content"] = extra_content
         return None
-    return parse_state(reasoning_states.THOUGHT, quote(found), ORIGIN)
+    return parse_state(StateKind.THOUGHT, quote(found), ORIGIN)
 
 
 _PLAIN_DETAIL = {"type", "text"}
@@ -637,19 +637,17 @@ def _detail(raw: bytes) -> Reasoning:
     for key in ("signature", "data"):
         value = bytes(entry.get(key, b""))
         if value[:1] == b'"':
-            found = parse_state(reasoning_states.DETAIL, value, ORIGIN)
+            found = parse_state(StateKind.DETAIL, value, ORIGIN)
             if found.origin is not ORIGIN:
                 return Reasoning(
                     text=text,
                     state=found,
-                    redacted=found.kind == reasoning_states.REDACTED,
-                    field=reasoning_states.DETAIL,
+                    redacted=found.kind == StateKind.REDACTED,
+                    field=StateKind.DETAIL,
                 )
     if text is not None and entry.keys() == _PLAIN_DETAIL:
-        return Reasoning(text=text, field=reasoning_states.DETAIL)
-    return Reasoning(
-        text=text, state=Opaque(kind=reasoning_states.DETAIL, json=raw, origin=ORIGIN), field=reasoning_states.DETAIL
-    )
+        return Reasoning(text=text, field=StateKind.DETAIL)
+    return Reasoning(text=text, state=Opaque(kind=StateKind.DETAIL, json=raw, origin=ORIGIN), field=StateKind.DETAIL)
 
 
 def parse_part(raw: bytes, at: str) -> Part:

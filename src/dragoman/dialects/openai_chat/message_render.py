@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
@@ -29,6 +28,7 @@ from dragoman.conversation.parts import (
     Refusal,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -165,7 +165,7 @@ def _assistant(message: Message, out: Pieces) -> None:
         kind = type(part)
         if kind is Call:
             calls.append(part)  # type: ignore[arg-type]
-        elif type(part) is Reasoning and (part.field != reasoning_states.PART or part.state is not None):
+        elif type(part) is Reasoning and (part.field != StateKind.PART or part.state is not None):
             thoughts.append(part)
         elif kind is Citation or (kind is Opaque and part.kind == "audio"):  # type: ignore[attr-defined]
             others.append(part)
@@ -256,7 +256,7 @@ def _reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
 def _detail(part: Reasoning) -> bytes:
     """An entry as it came, or one made for reasoning of another dialect."""
     held = part.state
-    if held is not None and held.kind == reasoning_states.DETAIL:
+    if held is not None and held.kind == StateKind.DETAIL:
         return held.json
     if held is None:
         return b'{"type":"reasoning.text","text":' + (part.text.literal if part.text else EMPTY) + b"}"
@@ -309,7 +309,7 @@ def _signature(state: Opaque, out: Pieces) -> None:
     """Of a call, or of a message's last text."""
     out += (
         b',"extra_content":{"google":{"thought_signature":',
-        plain_or_sealed(state, reasoning_states.THOUGHT),
+        plain_or_sealed(state, StateKind.THOUGHT),
         b"}}",
     )
 

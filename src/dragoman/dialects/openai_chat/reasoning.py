@@ -12,10 +12,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal, unseal
 from dragoman.conversation.literals import EMPTY, quote, unquote
-from dragoman.conversation.parts import Json, Opaque, Origin
+from dragoman.conversation.parts import Json, Opaque, Origin, StateKind
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members
 from dragoman.wire.json_reader import render_object
@@ -56,7 +55,7 @@ class ReasoningEntry(msgspec.Struct, gc=False):
                 return sealed
         if _NO_STATE.issuperset(self.fields):
             return None
-        return Opaque(kind=reasoning_states.DETAIL, json=self._json(), origin=origin)
+        return Opaque(kind=StateKind.DETAIL, json=self._json(), origin=origin)
 
     def _json(self) -> Json:
         fields = {"type": self.fields["type"]}
@@ -91,7 +90,7 @@ def render_piece(kind: str, literal: bytes, number: int) -> Json:
 
 def render_state(state: Opaque, text: bytes | None, kind: str, number: int, streamed: bool) -> Json:
     """An entry with its state. `streamed`: its text has been sent before, in pieces."""
-    if state.kind == reasoning_states.DETAIL and state.origin.dialect == NAME:
+    if state.kind == StateKind.DETAIL and state.origin.dialect == NAME:
         return _own_entry(state, number, streamed)
     sealed = quote(seal(state))
     if text is None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -34,6 +33,7 @@ from dragoman.conversation.parts import (
     MediaKind,
     Opaque,
     Origin,
+    StateKind,
 )
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.openai_responses import NAME, ORIGIN
@@ -412,11 +412,11 @@ class ResponsesAnswerParser:
             self._keep(found, item, out)
 
     def _sign(self, found: _GrowingItem, encrypted: bytes, out: list[Event]) -> None:
-        held = parse_state(reasoning_states.ENCRYPTED, encrypted, self.origin)
+        held = parse_state(StateKind.ENCRYPTED, encrypted, self.origin)
         part = max(found.parts.values()) if found.parts else self._begin()
         if not found.parts and held.origin is self.origin:
             held = Opaque(kind=held.kind, json=held.json, origin=held.origin, extras=found.extras)
-        out.append(Signed(0, part, held, redacted=held.kind == reasoning_states.REDACTED))
+        out.append(Signed(0, part, held, redacted=held.kind == StateKind.REDACTED))
 
     def _finish_call(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         literal = item.get(CALLS[found.kind], b"")

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.canonical import base62
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import (
@@ -28,6 +27,7 @@ from dragoman.conversation.parts import (
     Part,
     Reasoning,
     Refusal,
+    StateKind,
     Text,
 )
 from dragoman.conversation.replies import Choice, Reply, Stop
@@ -329,7 +329,7 @@ class _OutputRenderer:
         fields = own_fields(part.extras, NAME)
         encrypted = None
         if part.state is not None:
-            encrypted = own_or_sealed(part.state, reasoning_states.ENCRYPTED, NAME)
+            encrypted = own_or_sealed(part.state, StateKind.ENCRYPTED, NAME)
             fields = fields or own_fields(part.state.extras, NAME)
         literal = part.text.literal if part.text is not None else None
         self.items.append(render_reasoning(self._id("rs", fields), fields, literal, part.field, encrypted))
@@ -337,7 +337,7 @@ class _OutputRenderer:
     def _state(self, state: Opaque) -> None:
         """The state of a text or a call, which have no place for it, as a reasoning item of its own."""
         self._close_message()
-        encrypted = own_or_sealed(state, reasoning_states.ENCRYPTED, NAME)
+        encrypted = own_or_sealed(state, StateKind.ENCRYPTED, NAME)
         self.items.append(render_reasoning(self._id("rs", {}), {}, None, "", encrypted))
 
     def _call(self, part: Call) -> None:

@@ -11,6 +11,7 @@ from dragoman.dialects.contracts.compaction import Compactions
 from dragoman.dialects.contracts.sockets import SocketFrames
 from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers
 from dragoman.dialects.dialect import (
+    TEXT,
     AnswerCodec,
     Dialect,
     Endpoint,
@@ -25,7 +26,6 @@ from dragoman.dialects.families.openai_models import OPENAI_MODELS
 from dragoman.dialects.families.openai_paths import LIMIT_HEADER, RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.shared.request_schema import TEXT
 
 _COUNTED = frozenset(
     {"conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id"}

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
@@ -28,6 +27,7 @@ from dragoman.conversation.parts import (
     Refusal,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -251,7 +251,7 @@ def _parse_reasoning(summary: Json, content: Json, encrypted: Json, beside: Extr
     summarised, thought = _parse_texts(summary, decode_summary), _parse_texts(content, decode_thoughts)
     if summarised is None or thought is None:
         return None
-    held = parse_state(reasoning_states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
+    held = parse_state(StateKind.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
     more = dict(beside.fields) if beside is not None else {}
     if len(summarised) > 1 or (summarised and thought):
         more["summary"] = summary
@@ -261,7 +261,7 @@ def _parse_reasoning(summary: Json, content: Json, encrypted: Json, beside: Extr
     return Reasoning(
         text=Text(joined("\n\n", texts)) if texts else None,
         state=held,
-        redacted=held is not None and held.kind == reasoning_states.REDACTED,
+        redacted=held is not None and held.kind == StateKind.REDACTED,
         field="content" if thought and not summarised else "summary",
         extras=extras_of(NAME, more),
     )
@@ -399,7 +399,7 @@ def _signs_call(part: Part) -> bool:
     """Whether it is reasoning that holds nothing but the state of the call after it, which was handed out so."""
     if type(part) is not Reasoning or part.text is not None:
         return False
-    return part.state is not None and part.state.kind == reasoning_states.THOUGHT
+    return part.state is not None and part.state.kind == StateKind.THOUGHT
 
 
 @remembered

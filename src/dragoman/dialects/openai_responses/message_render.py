@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -26,6 +25,7 @@ from dragoman.conversation.parts import (
     Refusal,
     Remote,
     Result,
+    StateKind,
     Stored,
     Text,
 )
@@ -236,7 +236,7 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
         out.append(b',"content":[{"type":"reasoning_text","text":%b}]' % text)
     held = part.state
     if held is not None:
-        out += (b',"encrypted_content":', own_or_sealed(held, reasoning_states.ENCRYPTED, NAME))
+        out += (b',"encrypted_content":', own_or_sealed(held, StateKind.ENCRYPTED, NAME))
     render_extras(part.extras, NAME, out, "")
     out.append(b"}")
 

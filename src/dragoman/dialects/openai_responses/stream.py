@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import UNFINISHED, merged
 from dragoman.conversation.events import (
     CallDelta,
@@ -28,7 +27,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.parts import Json, MediaKind, Opaque, Origin
+from dragoman.conversation.parts import Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.openai_stream import OpenAiStreamParser
@@ -476,12 +475,12 @@ class ResponsesStreamRenderer:
         held = self._open
         if not isinstance(held, OpenReasoning) or held.part != event.part:
             held = self._begin_reasoning(event.part, own_fields(event.state.extras, NAME), event.field)
-        held.encrypted = own_or_sealed(event.state, reasoning_states.ENCRYPTED, NAME)
+        held.encrypted = own_or_sealed(event.state, StateKind.ENCRYPTED, NAME)
 
     def _render_state(self, state: Opaque) -> None:
         """The state of a text or a call, as a reasoning item of its own."""
         held = self._begin_reasoning(-1, {}, "")
-        held.encrypted = own_or_sealed(state, reasoning_states.ENCRYPTED, NAME)
+        held.encrypted = own_or_sealed(state, StateKind.ENCRYPTED, NAME)
         self._close_open()
 
     def _call(self, event: CallStarted) -> None:

@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import NO_ID, OURS, Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.conversation.parts import NO_ID, OURS, Call, Opaque, Origin, Part, Reasoning, StateKind, Text
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.reasoning_capture import call_key, text_key, turn_key
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Scope, Stance
@@ -121,7 +120,7 @@ def _run_id(block: Opaque, facts: Facts) -> str:
 
 def _signs_words(message: Message, facts: Facts) -> bool:
     """Whether the target may have signed the words of a turn in addition to its calls."""
-    return reasoning_states.THOUGHT in facts.reasoning_states and any(type(part) is Text for part in message.parts)
+    return StateKind.THOUGHT in facts.reasoning_states and any(type(part) is Text for part in message.parts)
 
 
 def _words_key(message: Message) -> str:
@@ -336,7 +335,7 @@ def is_copy(part: Part, words: str) -> bool:
         return part.signature is None and _between_tags(part.text, words)
     if not isinstance(part, Reasoning) or part.text is None:
         return False
-    unproven = part.state is None or part.state.kind == reasoning_states.UNSIGNED or part.state.json == EMPTY
+    unproven = part.state is None or part.state.kind == StateKind.UNSIGNED or part.state.json == EMPTY
     return unproven and part.text.text.strip() in words
 
 
@@ -372,7 +371,7 @@ def _completed(parts: tuple[Part, ...], found: list[KeptParts]) -> tuple[Part, .
 
 def proof_of(state: Opaque) -> bytes:
     """What tells one state from another. An entry of `reasoning_details` may come back with its text or without."""
-    if state.kind != reasoning_states.DETAIL:
+    if state.kind != StateKind.DETAIL:
         return state.json
     fields = msgspec.json.decode(state.json, type=dict[str, msgspec.Raw])
     return bytes(fields.get("signature") or fields.get("data") or state.json)

@@ -15,8 +15,7 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Role
-from dragoman.conversation.parts import Opaque, Reasoning
-from dragoman.conversation.reasoning_states import CHAT_FIELDS, DETAIL
+from dragoman.conversation.parts import CHAT_FIELDS, Opaque, Reasoning, StateKind
 from dragoman.conversation.settings import Effort
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace, Turn
 
@@ -354,7 +353,7 @@ def stray_field(refusal: Recognised) -> Patch | None:
         patch["unknown_fields"] = REFUSES
     if refusal.match["name"].rpartition(".")[2] in CHAT_FIELDS and refusal.facts.reasoning_text is not Stance.REFUSES:
         patch["reasoning_text"] = REFUSES
-    if refusal.match["name"].rpartition(".")[2] == DETAIL and refusal.facts.reasoning_states:
+    if refusal.match["name"].rpartition(".")[2] == StateKind.DETAIL and refusal.facts.reasoning_states:
         patch["reasoning_states"] = []
     return patch or None
 

@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.dialect import MODEL, PLACEHOLDER, AnswerContext, Dialect
+from dragoman.dialects.dialect import MODEL, PLACEHOLDER, TEXT, AnswerContext, Dialect
 from dragoman.dialects.registry import all_dialects
-from dragoman.dialects.shared.request_schema import TEXT
 from dragoman.engine.library.report_summary import ADDED_HEADER, CHANGES_HEADER, ID_HEADER, MODEL_HEADER
 from dragoman.gateway.routes import ANY_OBJECT, JSON_TYPE, ROUTES, SSE_TYPE, Access, ServedRoute
 from dragoman.gateway.served_request import ServedRequest

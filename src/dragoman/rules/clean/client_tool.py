@@ -28,12 +28,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation import reasoning_states
 from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, MADE, TOOL, Message, Role
-from dragoman.conversation.parts import OURS, Call, Extras, Json, Opaque, Part, Reasoning, Result
+from dragoman.conversation.parts import OURS, Call, Extras, Json, Opaque, Part, Reasoning, Result, StateKind
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolChoice, ToolSwitch
 from dragoman.conversation.traits import Trait
@@ -364,7 +363,7 @@ def _runs(parts: Iterator[Part]) -> Iterator[tuple[Role, tuple[Part, ...]]]:
 def _signed(before: tuple[Part, ...], after: tuple[Part, ...]) -> tuple[Part, ...]:
     """Both, as one turn. Thinking that is nothing but the state of the call after it goes to that call."""
     match before[-1:], after[:1]:
-        case (Reasoning(text=None, state=Opaque(kind=reasoning_states.THOUGHT) as state),), (Call() as call,):
+        case (Reasoning(text=None, state=Opaque(kind=StateKind.THOUGHT) as state),), (Call() as call,):
             return (*before[:-1], replace(call, signature=state), *after[1:])
     return before + after
 

@@ -27,8 +27,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import USER, Message
-from dragoman.conversation.parts import Call, Opaque, Origin
-from dragoman.conversation.reasoning_states import THOUGHT
+from dragoman.conversation.parts import Call, Opaque, Origin, StateKind
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
@@ -45,7 +44,7 @@ from dragoman.rules.rule import rule
 def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     since = 0 if facts.past_signature is Stance.REFUSES else _current_turn(conversation.messages)
-    skip = Opaque(kind=THOUGHT, json=quote(facts.signature_skip), origin=Origin(facts.dialect))
+    skip = Opaque(kind=StateKind.THOUGHT, json=quote(facts.signature_skip), origin=Origin(facts.dialect))
     notes: list[Note] = []
     messages = list(conversation.messages)
     for at in range(since, len(messages)):

@@ -32,8 +32,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Part, Reasoning
-from dragoman.conversation.reasoning_states import CHAT_FIELDS
+from dragoman.conversation.parts import CHAT_FIELDS, Part, Reasoning
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
