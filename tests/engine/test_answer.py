@@ -185,3 +185,24 @@ def test_ids_that_are_made_up_are_those_of_the_request() -> None:
 def test_what_the_dialect_repeats_can_be_given() -> None:
     answer = adapted("openai-chat").answer(json.dumps({**WHOLE, "id": None}).encode(), id="chatcmpl-9", created=77)
     assert answer.json["created"] == 77
+
+
+DONE = b"data: [DONE]\n\n"
+HOLLOW = b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[]}\n\n'
+BROKEN = b'data: {"error":{"message":"Overloaded.","type":"server_error"}}\n\n'
+
+
+@pytest.mark.parametrize("wire", [b"", DONE, HOLLOW + DONE])
+def test_a_stream_without_an_answer_ends_with_one_error(wire: bytes) -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    stream = dragoman.adapt(asked, target="openai/gpt-4o").stream()
+    out = (stream.feed(wire) if wire else b"") + stream.finish()
+    assert out.startswith(b'data: {"error":')
+    assert out.count(DONE) == 1
+    assert out.endswith(DONE)
+
+
+def test_an_error_of_the_providers_goes_through() -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    stream = dragoman.adapt(asked, target="openai/gpt-4o").stream()
+    assert stream.feed(BROKEN + DONE) + stream.finish() == BROKEN + DONE

@@ -53,6 +53,7 @@ from dragoman.engine.tokens.answer_tally import MOST_WEIGHT, AnswerTally
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.profiles.profile import NO_ENVELOPE
 from dragoman.rules.reasoning import issuer
+from dragoman.wire.sse import DONE_FRAME
 
 __all__ = ["Translation", "translation_of"]
 
@@ -262,6 +263,8 @@ class Translation:
             if self._captured > _MOST_CAPTURED:
                 self._capture = self._parser = None
         self.failure = observer.failure
+        if data.endswith(DONE_FRAME) and not (self.started or self.failure or self.has_begun(data)):
+            return b""  # the end of an answer that never began: the error comes first
         self.started = True
         if self._frames is None:
             return self._redacted(data)
