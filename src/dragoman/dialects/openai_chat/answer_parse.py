@@ -43,6 +43,7 @@ from dragoman.dialects.openai_chat.reasoning import (
     ReasoningEntry,
     ThinkTags,
     parse_entries,
+    parse_signature,
 )
 from dragoman.dialects.openai_chat.schema import (
     CHOICE_KEYS,
@@ -58,7 +59,7 @@ from dragoman.dialects.openai_chat.schema import (
     decode_head,
 )
 from dragoman.dialects.openai_chat.usage import count_usage, parse_usage
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_link, parse_state
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_link
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
@@ -104,28 +105,6 @@ def parse_stop(word: str, calls: bool, refused: bool) -> Stop:
     if reason is _CALLED:
         reason = _END
     return Stop.REFUSAL if refused and reason is _END else reason
-
-
-class _Google(msgspec.Struct, gc=False):
-    thought_signature: str | None = None
-
-
-class _ExtraContent(msgspec.Struct, gc=False):
-    google: _Google | None = None
-
-
-_decode_extra = msgspec.json.Decoder(_ExtraContent).decode
-
-
-def parse_signature(extra_content: bytes, origin: Origin) -> Opaque | None:
-    """The state in `extra_content`, if any."""
-    try:
-        google = _decode_extra(extra_content).google
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    if google is None or not google.thought_signature:
-        return None
-    return parse_state(StateKind.THOUGHT, quote(google.thought_signature), origin)
 
 
 TEXT, REASONING, REFUSAL, OTHER = "text", "reasoning", "refusal", ""

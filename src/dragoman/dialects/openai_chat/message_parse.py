@@ -24,7 +24,6 @@ from dragoman.conversation.parts import (
     MediaKind,
     Opaque,
     Part,
-    Reasoning,
     Refusal,
     Remote,
     Result,
@@ -34,6 +33,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
 from dragoman.dialects.openai_chat import NAME, ORIGIN
+from dragoman.dialects.openai_chat.reasoning import find_signature, parse_reasoning
 from dragoman.dialects.openai_chat.schema import (
     PARTS,
     ChatAssistant,
@@ -377,7 +377,7 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
     content = bytes(wire.content)
     parts: list[Part] = []
     if wire.reasoning_content is not ABSENT or wire.reasoning is not ABSENT or wire.reasoning_details is not ABSENT:
-        parts += _parse_reasoning(wire)
+        parts += parse_reasoning(wire.reasoning_content, wire.reasoning, wire.reasoning_details)
     calls = wire.tool_calls
     pictures = _parse_pictures(bytes(wire.images)) if wire.images is not ABSENT else []
     if content[:1] == b'"':
@@ -433,20 +433,6 @@ def _sign_text(parts: list[Part], extra_content: bytes) -> bool:
         return False
     parts[places[-1]] = replace(parts[places[-1]], signature=signature)
     return True
-
-
-def _parse_reasoning(wire: ChatWireMessage) -> list[Part]:
-    listed = bytes(wire.reasoning_details)
-    details = [_detail(bytes(item)) for item in split_items(listed)] if listed[:1] == b"[" else []
-    if any(part.text is not None and _is_sealed(part) for part in details):
-        # We handed these out, with the same text in a plain field for clients that read only that.
-        return [*details]
-    parts: list[Part] = []
-    for field in ("reasoning_content", "reasoning"):
-        literal = bytes(getattr(wire, field))
-        if literal[:1] == b'"':
-            parts.append(Reasoning(text=Text(literal), field=field))
-    return [*parts, *details]
 
 
 def _parse_other_parts(wire: ChatWireMessage) -> list[Part]:
@@ -608,46 +594,14 @@ def _custom_input(raw: Raw) -> Json:
 
 
 def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
-    """The signature that Google's compatible endpoint puts there. Anything else there is an extra field."""
+    """The signature of Google's. Anything else there is an extra field."""
     if extra_content[:1] != b"{":
         return None
-    try:
-        found = msgspec.json.decode(extra_content)["google"]["thought_signature"]
-    except (KeyError, TypeError):
-        found = None
-    if not isinstance(found, str):
+    found = find_signature(extra_content)
+    if found is None:
         fields["extra_content"] = extra_content
         return None
     return parse_state(StateKind.THOUGHT, quote(found), ORIGIN)
-
-
-_PLAIN_DETAIL = {"type", "text"}
-
-
-def _is_sealed(part: Reasoning) -> bool:
-    """Whether the state is another dialect's, which came back sealed."""
-    return part.state is not None and part.state.origin is not ORIGIN
-
-
-def _detail(raw: bytes) -> Reasoning:
-    """One entry of `reasoning_details`. Sealed state in it is what we handed out before."""
-    entry = split_members(raw) if raw[:1] == b"{" else {}
-    literal = bytes(entry.get("text") or entry.get("summary") or b"")
-    text = Text(literal) if literal[:1] == b'"' else None
-    for key in ("signature", "data"):
-        value = bytes(entry.get(key, b""))
-        if value[:1] == b'"':
-            found = parse_state(StateKind.DETAIL, value, ORIGIN)
-            if found.origin is not ORIGIN:
-                return Reasoning(
-                    text=text,
-                    state=found,
-                    redacted=found.kind == StateKind.REDACTED,
-                    field=StateKind.DETAIL,
-                )
-    if text is not None and entry.keys() == _PLAIN_DETAIL:
-        return Reasoning(text=text, field=StateKind.DETAIL)
-    return Reasoning(text=text, state=Opaque(kind=StateKind.DETAIL, json=raw, origin=ORIGIN), field=StateKind.DETAIL)
 
 
 def parse_part(raw: bytes, at: str) -> Part:

@@ -1,10 +1,11 @@
-"""Reasoning in the two forms that Chat has for it.
+"""Reasoning in the forms that Chat has for it, and the state that belongs to it.
 
 `reasoning_details`, which OpenRouter introduced, holds reasoning with its state. An entry is a text (`reasoning.text`),
 a summary or an encrypted blob. In a stream an entry comes in pieces that share their index. State of another dialect
 travels sealed, in the `signature` or the `data` of an entry.
 
-Other models write reasoning into their text, between `<think>` and `</think>`.
+Other models write reasoning into their text, between `<think>` and `</think>`. Google's compatible endpoint puts its
+signatures into `extra_content`.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from msgspec import Raw
 
 from dragoman.conversation.envelope import seal, unseal
 from dragoman.conversation.literals import EMPTY, quote, unquote
-from dragoman.conversation.parts import Json, Opaque, Origin, StateKind
-from dragoman.dialects.openai_chat import NAME
+from dragoman.conversation.parts import Json, Opaque, Origin, Part, Reasoning, StateKind, Text
+from dragoman.dialects.openai_chat import NAME, ORIGIN
+from dragoman.dialects.shared.parsing import parse_state
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members
-from dragoman.wire.json_reader import render_object
+from dragoman.wire.json_reader import render_object, split_items, split_members
 
 TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"
 KINDS = frozenset({TEXT, SUMMARY, ENCRYPTED})
 
 _WORDS = {TEXT: "text", SUMMARY: "summary"}
 _NO_STATE = frozenset({"type", "text", "summary", "index", "format"})
+_PLAIN_DETAIL = {"type", "text"}
 _OPEN = "<think>"
 _CLOSE = "</think>"
 _MOST_HELD = 1024
@@ -81,6 +84,65 @@ def _entry(found: dict[str, Raw]) -> ReasoningEntry | None:
     literal = fields.pop(_WORDS.get(kind, ""), b"")
     literals = [literal] if literal[:1] == b'"' and literal != EMPTY else []
     return ReasoningEntry(kind, fields.get("index", b""), fields, literals)
+
+
+def parse_reasoning(content: Raw, text: Raw, details: Raw) -> list[Part]:
+    """The thinking of a message, in its fields `reasoning_content`, `reasoning` and `reasoning_details`."""
+    listed = bytes(details)
+    entries = [_parse_detail(bytes(item)) for item in split_items(listed)] if listed[:1] == b"[" else []
+    if any(part.text is not None and _is_sealed(part) for part in entries):
+        # We handed these out, with the same text in a plain field for clients that read only that.
+        return [*entries]
+    fields = {"reasoning_content": bytes(content), "reasoning": bytes(text)}
+    plain = [Reasoning(text=Text(value), field=name) for name, value in fields.items() if value[:1] == b'"']
+    return [*plain, *entries]
+
+
+def _is_sealed(part: Reasoning) -> bool:
+    """Whether the state is another dialect's, which came back sealed."""
+    return part.state is not None and part.state.origin is not ORIGIN
+
+
+def _parse_detail(raw: bytes) -> Reasoning:
+    """One entry of `reasoning_details`. Sealed state in it is what we handed out before."""
+    entry = split_members(raw) if raw[:1] == b"{" else {}
+    literal = bytes(entry.get("text") or entry.get("summary") or b"")
+    text, field = Text(literal) if literal[:1] == b'"' else None, StateKind.DETAIL
+    for key in ("signature", "data"):
+        value = bytes(entry.get(key, b""))
+        if value[:1] == b'"':
+            found = parse_state(StateKind.DETAIL, value, ORIGIN)
+            if found.origin is not ORIGIN:
+                return Reasoning(text=text, state=found, redacted=found.kind == StateKind.REDACTED, field=field)
+    if text is not None and entry.keys() == _PLAIN_DETAIL:
+        return Reasoning(text=text, field=field)
+    return Reasoning(text=text, state=Opaque(kind=StateKind.DETAIL, json=raw, origin=ORIGIN), field=field)
+
+
+class _Google(msgspec.Struct, gc=False):
+    thought_signature: str | None = None
+
+
+class _ExtraContent(msgspec.Struct, gc=False):
+    google: _Google | None = None
+
+
+_decode_extra = msgspec.json.Decoder(_ExtraContent).decode
+
+
+def find_signature(extra_content: bytes) -> str | None:
+    """The signature that Google's compatible endpoint puts into `extra_content`, if any."""
+    try:
+        google = _decode_extra(extra_content).google
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return None if google is None else google.thought_signature
+
+
+def parse_signature(extra_content: bytes, origin: Origin) -> Opaque | None:
+    """The state of an answer in `extra_content`, if any."""
+    found = find_signature(extra_content)
+    return parse_state(StateKind.THOUGHT, quote(found), origin) if found else None
 
 
 def render_piece(kind: str, literal: bytes, number: int) -> Json:
