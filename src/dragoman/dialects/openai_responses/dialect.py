@@ -66,7 +66,8 @@ def _load_requests() -> RequestCodec:
     from dragoman.dialects.openai_responses.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.openai_responses.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES, "input")
+    marks = (b'"assistant"', b'"function_call"', b'"reasoning"')
+    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES, "input", marks)
 
 
 def _load_conversations() -> ConversationForm:
