@@ -103,17 +103,22 @@ def test_C25_the_router_model_decides_and_the_answer_says_why(world: World) -> N
     assert asked["temperature"] == 0
 
 
-@pytest.mark.parametrize("trouble", ["nonsense", "down", "slow"])
-def test_C25_a_router_model_in_trouble_costs_its_timeout_and_the_default_is_taken(world: World, trouble: str) -> None:
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [("nonsense", "named no candidate"), ("down", "failed (overloaded 503)"), ("slow", "did not answer in time")],
+)
+def test_C25_a_router_model_in_trouble_costs_its_timeout_and_the_default_is_taken(
+    world: World, trouble: str, why: str
+) -> None:
     judge = world.emulators["judge"]
     if trouble == "nonsense":
         judge.script("I would rather not say.")
     else:
-        judge.fault("500" if trouble == "down" else "stall;seconds=30")
+        judge.fault("503" if trouble == "down" else "stall;seconds=30")
     answer = world.ask("smart")
     assert answer.status_code == 200
     assert answer.headers["x-dragoman-model"] == "gem/gemini-2.5-flash"
-    assert "the default is taken" in answer.headers["x-dragoman-route"]
+    assert f"the router model {why}: the default is taken" in answer.headers["x-dragoman-route"]
 
 
 def test_C23_results_go_back_to_the_model_that_made_the_calls(world: World) -> None:

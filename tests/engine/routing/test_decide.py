@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.library.adapt import read
 from dragoman.engine.routing.cache_prices import CacheHabits
 from dragoman.engine.routing.candidates import Candidate, Decision
@@ -178,12 +179,26 @@ def test_C25_a_router_model_is_asked_by_schema_and_its_reason_is_told() -> None:
         ('{"model": 7}', "other"),
         ("I cannot decide between large and small.", "other"),
         ("{" * 50_000, "other"),
-        (None, "other"),
+        (Failure(FailureKind.TIMEOUT, "no answer within 10 s", 504), "other"),
     ],
 )
-def test_C25_nonsense_takes_the_default(text: str | None, model: str) -> None:
+def test_C25_nonsense_takes_the_default(text: str | Failure, model: str) -> None:
     routing, _ = asked()
     assert routing.answered(text).chosen == model
+
+
+@pytest.mark.parametrize(
+    ("failure", "why"),
+    [
+        (Failure(FailureKind.TIMEOUT, "no answer within 10 s", 504), "the router model did not answer in time"),
+        (Failure(FailureKind.OVERLOADED, "Busy.", 503), "the router model failed (overloaded 503)"),
+        (Failure(FailureKind.NETWORK, "Connection refused"), "the router model failed (network)"),
+        (Failure(FailureKind.QUOTA, "Spent.", 429), "there is no budget left for the router model"),
+    ],
+)
+def test_C25_the_reason_says_what_happened_to_the_router_model(failure: Failure, why: str) -> None:
+    routing, _ = asked()
+    assert routing.answered(failure).reason == f"{why}: the default is taken"
 
 
 def test_C25_shortcuts_ask_no_model() -> None:

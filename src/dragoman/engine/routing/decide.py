@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.routing.cache_prices import CacheHabits, expected_price
 from dragoman.engine.routing.candidates import Candidate, Decision, LeftOut
 from dragoman.engine.routing.needs import capable, needs_of
@@ -38,7 +39,7 @@ class LastUse(msgspec.Struct, frozen=True):
 
 
 class RouterQuestion(msgspec.Struct, frozen=True):
-    """Ask the router model this, and give `answered` its text, or None if it gave none in time."""
+    """Ask the router model this, and give `answered` its text, or why there is none."""
 
     body: dict[str, object]
 
@@ -98,12 +99,12 @@ class Routing:
             question(self._conversation, self._able, self._policy.prompt, self._policy.context_messages)
         )
 
-    def answered(self, text: str | None) -> Decision:
-        """The decision with the router model's answer. `None`: it gave none in time."""
-        answer = None if text is None else parse_choice(text, self._able)
+    def answered(self, text: str | Failure) -> Decision:
+        """The decision with the router model's answer, or without one."""
+        answer = None if isinstance(text, Failure) else parse_choice(text, self._able)
         chosen = None if answer is None else self._find(answer.model)
         if answer is None or chosen is None:
-            why = "the router model did not answer in time" if text is None else "the router model named no candidate"
+            why = _silence(text) if isinstance(text, Failure) else "the router model named no candidate"
             return self._decided(self._find(self._policy.default) or self._able[0], f"{why}: the default is taken")
         return self._unless_warm(chosen, answer.reasoning or "chosen by the router model")
 
@@ -140,6 +141,16 @@ class Routing:
         rest = tuple(others) or by_closeness(chosen, [one for one in self._able if one is not chosen])
         names = tuple(one.name for one in (chosen, *rest))[:MODELS_PER_REQUEST]
         return Decision(names, reason, self._left_out, skipped)
+
+
+def _silence(failure: Failure) -> str:
+    """Why the router model said nothing."""
+    if failure.kind is FailureKind.TIMEOUT:
+        return "the router model did not answer in time"
+    if failure.kind is FailureKind.QUOTA:
+        return "there is no budget left for the router model"
+    status = f" {failure.status}" if failure.status else ""
+    return f"the router model failed ({failure.kind}{status})"
 
 
 def _with_room(able: tuple[Candidate, ...], pinned: str) -> tuple[tuple[Candidate, ...], tuple[LeftOut, ...]]:

@@ -95,8 +95,8 @@ class _Choice:
         pin = found.get(SESSION)
         return None if pin is None else LastUse(pin.target, max(0.0, time.time() - pin.at))
 
-    async def _asked_router(self, question: RouterQuestion) -> str | None:
-        """What the router model says; None if it fails, takes too long, or is too dear for the caller's budget."""
+    async def _asked_router(self, question: RouterQuestion) -> str | Failure:
+        """What the router model says, or why it does not: it fails, takes too long, or is too dear for the caller."""
         router = self._config.router
         assert router is not None
         body = question.body if router.temperature is None else {**question.body, "temperature": router.temperature}
@@ -104,8 +104,8 @@ class _Choice:
         asked = SideRequest(f"{self._id}-{ROUTER}", self._known, body, router.timeout)
         try:
             return await ask_model(self._services, models, asked)
-        except Refused:
-            return None
+        except Refused as refused:
+            return refused.failure
 
 
 def _turn_digests(ask: Ask) -> tuple[str, str]:

@@ -51,14 +51,14 @@ class SideRequest(msgspec.Struct, frozen=True):
     """The caller's own, for the provider that the caller named."""
 
 
-async def ask_model(services: Services, models: Sequence[str], asked: SideRequest) -> str | None:
-    """The text that the first of these models answers; None if all fail, or it takes too long. Raises Refused if the
-    caller's budget has no room for it."""
+async def ask_model(services: Services, models: Sequence[str], asked: SideRequest) -> str | Failure:
+    """The text that the first of these models answers, or why all fail. Raises Refused if the caller's budget has no
+    room for it."""
     route = _route(services.live.routes, models)
     if route is None:
-        return None
+        return Failure(FailureKind.NOT_FOUND, f"no model is called {models[0]}", 404)
     answer = await ask_route(services, route, models[0], asked)
-    return answer.text if isinstance(answer, SideAnswer) else None
+    return answer.text if isinstance(answer, SideAnswer) else answer
 
 
 async def ask_route(
@@ -80,7 +80,8 @@ async def ask_route(
         async with asyncio.timeout(asked.seconds):
             end = await dispatch.run()
     except TimeoutError:
-        record.failure = Failure(FailureKind.TIMEOUT, f"no answer within {asked.seconds:g} s", 504)
+        late = Failure(FailureKind.TIMEOUT, f"no answer within {asked.seconds:g} s", 504)
+        record.failure = exchange.failure or late
         return record.failure
     finally:
         record.failure = record.failure or exchange.failure

@@ -7,6 +7,7 @@ from functools import partial
 import msgspec
 
 from dragoman.config.schema import LogLevel
+from dragoman.conversation.failures import Failure
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.history.client_choice import forbids_cuts
 from dragoman.engine.history.compaction import (
@@ -85,7 +86,7 @@ async def _summary(services: Services, job: _SummaryJob, shrink: int) -> str | N
         id = f"{next(services.traffic.ids)}-summary"
         asked = SideRequest(id, job.caller, body, policy.timeout, job.credential)
         written = await ask_model(services, [policy.model], asked)
-        if not written or written.isspace():
+        if isinstance(written, Failure) or not written or written.isspace():
             return None
         text = written[: policy.max_summary_tokens * _CHARACTERS_PER_TOKEN]
     return text
