@@ -11,9 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from functools import partial
 from random import random
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
@@ -26,7 +24,6 @@ from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
-from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.named_prompt import NamedPrompt
 from dragoman.engine.exchange.session_cache import SessionCache
 from dragoman.engine.exchange.split_answer import SplitRounds
@@ -41,7 +38,6 @@ from dragoman.engine.exchange.steps import (
     ListTools,
     Reading,
     Recall,
-    Recalled,
     Send,
     SendAll,
     SendRounds,
@@ -64,10 +60,10 @@ from dragoman.engine.history.session_turns import (
 from dragoman.engine.library.report_summary import WrittenReport, write_report
 from dragoman.engine.tool_runs.tool_rounds import FinishedCall
 from dragoman.profiles.facts import Stance
-from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.auth.caller_credential import CallerCredential
+from dragoman.upstream.contracts import KeptState, SendBooking, SendLimits
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork, RequestWork
@@ -89,44 +85,6 @@ TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer m
 _PIECES, _WHOLE = Reading.PIECES, Reading.WHOLE
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
-
-
-class KeptState(Protocol):
-    """What outlives an exchange: lessons, and state that clients cannot carry."""
-
-    def correct(self, destination: HttpDestination, caller: str) -> tuple[Target, tuple[str, ...]]:
-        """The destination's target with what has been learnt about it, and the names of the lessons that hold for this
-        caller. Never waits."""
-
-    async def recall(self, caller: str, wanted: Recall) -> Recalled:
-        """What was kept for this caller."""
-
-    async def keep(self, caller: str, state: StateToKeep) -> None:
-        """Keep it for this caller's next turn."""
-
-    def wants_count(self, destination: HttpDestination) -> bool:
-        """Whether it is of use to know how one more request to a destination was counted. Never waits."""
-
-    async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:
-        """Remember a lesson that an accepted request has proved."""
-
-
-class SendBooking(msgspec.Struct, frozen=True, gc=False):
-    """The tokens that count against a destination's limits for a send, until the real ones are known."""
-
-    destination: HttpDestination
-    input: int
-    output: int
-
-
-class SendLimits(Protocol):
-    """What destinations with `rate_limits` are sent in a minute."""
-
-    async def book(self, destination: HttpDestination, ask: Ask) -> SendBooking | Failure:
-        """Book a send, after a wait if that is configured; or why there is no room for it."""
-
-    def settle(self, booking: SendBooking, usage: Usage) -> None:
-        """Count what was really used. Never waits, never fails."""
 
 
 class Transports(dict[tuple[str | None, int], Transport]):

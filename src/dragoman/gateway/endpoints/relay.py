@@ -32,8 +32,8 @@ from dragoman.gateway.served_request import ServedRequest
 from dragoman.store import Entry
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.caller_credential import CallerCredential
+from dragoman.upstream.contracts import SendBooking
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.dispatch import SendBooking
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
 from dragoman.wire.error_bodies import parse_failure

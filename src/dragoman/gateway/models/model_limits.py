@@ -16,8 +16,8 @@ from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.gateway.records.metrics import Metrics
 from dragoman.store import KeyLimits, Limited, RateLimits
 from dragoman.store.clock import Clock
+from dragoman.upstream.contracts import SendBooking
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.dispatch import SendBooking
 
 CODE = "model_rate_limit"
 _LOOK_EVERY = 1.0
