@@ -64,3 +64,10 @@ def test_a_model_that_does_not_think_is_relayed_and_gets_none_back() -> None:
     done = adapt({"messages": [*ASKED["messages"], turn, *ASKED["messages"]]}, target="mistral/mistral-large-latest")
     assert done.json["messages"][1] == {"role": "assistant", "content": "Hello"}
     assert done.stream().feed(chunk("Hi")) == chunk("Hi")
+
+
+@pytest.mark.parametrize("target", ["openrouter/mistralai/mistral-large", "openai-compatible-strict/m", "vllm/m"])
+def test_thinking_of_other_dialects_is_no_part_of_the_content_elsewhere(target: str) -> None:
+    turn = {"role": "assistant", "content": "Hello", "thinking": "A greeting."}
+    done = adapt({"messages": [*ASKED["messages"], turn, *ASKED["messages"]]}, source="ollama", target=target)
+    assert done.json["messages"][1]["content"] == "Hello"

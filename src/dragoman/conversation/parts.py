@@ -90,12 +90,12 @@ class StateKind:
     """Dragoman: stands in place of a signature if nobody signed, and means nothing to any provider."""
     DETAIL = "reasoning_details"
     """Chat as OpenRouter speaks it: one entry of the list, verbatim."""
-    PART = "thinking"
-    """Chat as Mistral speaks it: a part of the content."""
 
 
 CHAT_FIELDS = ("reasoning_content", "reasoning", StateKind.DETAIL)
 """The fields of a Chat message in which providers hand out thinking and take it back."""
+CONTENT_FIELD = "content"
+"""Chat as Mistral speaks it: thinking is a part of the content."""
 
 
 class Text(Part, frozen=True, gc=False):

@@ -28,6 +28,7 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import (
+    CONTENT_FIELD,
     Extras,
     Inline,
     Json,
@@ -537,7 +538,7 @@ class ChatAnswerParser:
             if text != EMPTY:
                 self._take_text(choice, text, None, out)
         elif kind == "thinking":
-            self._take_thinking(choice, fields.get("thinking", ABSENT), kind, out)
+            self._take_thinking(choice, fields.get("thinking", ABSENT), CONTENT_FIELD, out)
         elif kind == "reasoning" and bytes(fields.get("summary", b""))[:1] == b"[":
             self._take_thinking(choice, fields["summary"], "summary", out)
         else:

@@ -8,6 +8,7 @@ from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import MediaDelta
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.parts import (
+    CONTENT_FIELD,
     Call,
     Citation,
     Extras,
@@ -70,7 +71,7 @@ def render_signature(held: Opaque) -> Json:
     return b'{"google":{"thought_signature":' + own_or_sealed(held, StateKind.THOUGHT, NAME) + b"}}"
 
 
-_PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think", StateKind.PART})
+_PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think", CONTENT_FIELD})
 
 
 def render_annotation(citation: Json, origin: Origin) -> Json | None:

@@ -17,6 +17,7 @@ from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
 from dragoman.conversation.parts import (
     BESIDE,
     BREAKPOINT_FIELD,
+    CONTENT_FIELD,
     Call,
     Citation,
     Inline,
@@ -165,7 +166,7 @@ def _assistant(message: Message, out: Pieces) -> None:
         kind = type(part)
         if kind is Call:
             calls.append(part)  # type: ignore[arg-type]
-        elif type(part) is Reasoning and (part.field != StateKind.PART or part.state is not None):
+        elif type(part) is Reasoning and (part.field != CONTENT_FIELD or part.state is not None):
             thoughts.append(part)
         elif kind is Citation or (kind is Opaque and part.kind == "audio"):  # type: ignore[attr-defined]
             others.append(part)
