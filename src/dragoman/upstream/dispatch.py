@@ -539,7 +539,7 @@ class Dispatch:
         if exchange.attempts.failures:
             self._shared.strayed = monotonic()
         if exchange.prompt is not None and exchange.prompt.use is not None:
-            self._shared.stored.note(exchange.prompt.use, usage, destination, exchange.key)
+            self._shared.stored.note(exchange.prompt.use, usage, destination, exchange.visit.key)
         made = self.digests if self.digests is not None and self.digests.request is request else None
         diagnosis = exchange.cache.diagnosis if exchange.cache is not None else None
         return self._shared.turns.note(self._caller, request, usage, destination, made=made, diagnosis=diagnosis)

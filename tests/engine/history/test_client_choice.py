@@ -237,7 +237,7 @@ def test_an_exchange_trims_for_a_client_that_wants_it_and_for_none_that_forbids_
     assert isinstance(recall, Recall)
     assert recall.cuts is not None
     assert isinstance(asked.recalled(NOTHING_RECALLED), Send)
-    assert asked.trims
+    assert asked.visit.history is not None
     kept = asked.state_to_keep()
     assert kept is not None
     assert kept.cut is not None
@@ -245,7 +245,7 @@ def test_an_exchange_trims_for_a_client_that_wants_it_and_for_none_that_forbids_
     asked = asking(chosen, truncation="disabled")
     assert isinstance(asked.chosen(chosen), Send)
     assert forbids_cuts(asked.ask.conversation)
-    assert not asked.trims
+    assert asked.visit.history is None
 
 
 @pytest.mark.parametrize("target", ["openai/gpt-4o", "gemini/gemini-2.5-flash"])

@@ -5,11 +5,10 @@ counterpart, so nothing is dropped silently.
 """
 
 from dragoman.config.importers.claude_code_router import import_claude_code_router
-from dragoman.config.importers.foreign_config import Imported, ImportNote
+from dragoman.config.importers.foreign_config import Imported, ImportNote, render_yaml
 from dragoman.config.importers.lazyrouter import import_lazyrouter
 from dragoman.config.importers.litellm import import_litellm
 from dragoman.config.importers.nnp import import_nnp
-from dragoman.config.importers.yaml_output import render_yaml
 
 __all__ = [
     "ImportNote",

@@ -166,11 +166,6 @@ class Exchange(Generic[D]):
         """The target of the last send, with what was learnt about it."""
         return self.visit.target if self.destination is not None else None
 
-    @property
-    def key(self) -> int:
-        """The number of the key of the last send."""
-        return self.visit.key
-
     def compiled_with(self, rules: Mapping[str, Any]) -> CompiledRequest:
         """What the last send would have been with these choices for rules. Raises RequestError."""
         visit = self.visit
@@ -242,16 +237,6 @@ class Exchange(Generic[D]):
         """How the provider counted this request, for estimates of others; None if it did not."""
         key = self._calibration_key()
         return StateToKeep("", "", calibration=key, count=self._counted) if key else None
-
-    @property
-    def trims(self) -> bool:
-        """Is the history so long that it may be cut?"""
-        return self.visit.history is not None
-
-    @property
-    def summary(self) -> UsedSummary | None:
-        """The summary that was sent in place of the beginning."""
-        return self.visit.summary
 
     def _calibration_key(self) -> str:
         """What the provider's count of this request says something about; empty if there is no count."""
@@ -549,11 +534,6 @@ class Exchange(Generic[D]):
             write, visit, self.given_summary, self.offered, self.runnable,
         )  # fmt: skip
         return part
-
-    @property
-    def tools_run(self) -> tuple[RunnableTool, ...]:
-        """The tools that the gateway runs for the destination that is asked."""
-        return self.visit.runs or ()
 
     def send(self, request: CompiledRequest) -> Send[D]:
         """Have this sent to the destination that is being asked."""

@@ -95,7 +95,7 @@ class SplitRounds(SplitAnswer[D]):
         """What the last round wants run; None: it was the last."""
         if len(self._whole.parts) == 1:  # what was run before the first round is written down with it
             self._note_runs()
-        return self.rounds.to_run(self._whole.parts[-1].tools_run)
+        return self.rounds.to_run(self._whole.parts[-1].visit.runs or ())
 
     def ran(self, results: Sequence[FinishedCall], seconds: float) -> Exchange[D] | None:
         """What came of the runs, in so many seconds; the next round, unless the answer ends here."""

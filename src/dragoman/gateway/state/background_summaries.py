@@ -49,7 +49,7 @@ async def begin_summary(services: Services, caller: Caller, dispatch: Dispatch, 
         or services.conversations.summaries.breaker.is_open(policy.model)
     ):
         return
-    task = await dispatch.work.run(partial(task_for, exchange.ask.conversation, policy, exchange.summary))
+    task = await dispatch.work.run(partial(task_for, exchange.ask.conversation, policy, exchange.visit.summary))
     if task is not None and await dispatch.work.run(partial(_pays, services, exchange, task, policy.model)):
         job = _SummaryJob(task, policy, caller, dispatch.credential)
         services.conversations.summaries.start(task.key, lambda: _summarise(services, job))

@@ -5,12 +5,13 @@ Keys of messages are checked against the published types (`openai.py`).
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from dragoman.emulators.chat import request_types as chat_types
-from dragoman.emulators.chat.openai.image_formats import sniff_image
 from dragoman.emulators.chat.openai.models import ChatModel, chat_model
 from dragoman.emulators.chat.openai.request_types import (
     empty_array,
@@ -28,6 +29,8 @@ from dragoman.emulators.chat.service import ChatRefusal
 from dragoman.emulators.provider import ReceivedRequest
 from dragoman.emulators.signatures import is_masked
 
+_MAGIC = ((b"\x89PNG", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
+"""How image formats begin."""
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
 _NAME = re.compile(r"^[^\s<|\\/>]+$")
 _PARTS = {
@@ -124,7 +127,7 @@ def _check_image(value: Any, path: str) -> ChatRefusal | None:
     detail = value.get("detail")
     if detail is not None and detail not in chat_types.DETAILS:
         return not_among(f"{path}.detail", detail, chat_types.DETAILS)
-    if url.startswith("data:") and sniff_image(url) == "":
+    if url.startswith("data:") and _sniff_image(url) == "":
         return ChatRefusal(
             400,
             "You uploaded an unsupported image. Please make sure your image has of one the following formats:"
@@ -286,3 +289,22 @@ def check_pairs(request: ReceivedRequest) -> ChatRefusal | None:
 
 def _first(refusals: Iterator[ChatRefusal | None]) -> ChatRefusal | None:
     return next((one for one in refusals if one is not None), None)
+
+
+def _sniff_image(url: str) -> str | None:
+    """The format of a base64 data URL: "png", "jpeg", "gif", "webp"; "" for any other; None if unknown.
+
+    Only the first bytes are decoded, because recordings truncate long data.
+    """
+    head, comma, text = url.partition(",")
+    if not comma or not head.endswith(";base64"):
+        return None
+    try:
+        start = base64.b64decode(text[:32] + "=" * (-len(text[:32]) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if len(start) < 12:
+        return None
+    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
+        return "webp"
+    return next((name for magic, name in _MAGIC if start.startswith(magic)), "")
