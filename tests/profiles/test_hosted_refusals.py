@@ -60,6 +60,7 @@ TOOL = {"name": "look", "input_schema": {"type": "object"}}
         {"max_tokens": 50, "tools": [{"name": "look"}]},
         {"max_tokens": 50, "tools": [{"name": "", "input_schema": {"type": "object"}}, TOOL]},
         {"max_tokens": 50, "stop_sequences": "x"},
+        {"max_tokens": 50, "stop_sequences": ["x", ""]},
         {"max_tokens": 50, "thinking": {"type": "disabled", "budget_tokens": None}},
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.judges import judge
 from tests.rules.runs import CHAT, facts, run, sent
 
 from dragoman.engine.library.adapt import adapt
@@ -420,6 +421,15 @@ def test_pictures_beside_the_content_move_like_others_of_the_model(target: str) 
 def test_pictures_beside_the_content_stay_where_the_field_is_taken(target: str) -> None:
     done = adapt({"messages": [*PICTURES, {"role": "system", "content": "Late."}]}, source=CHAT, target=target)
     assert done.json["messages"][1] == PICTURES[1]
+
+
+@pytest.mark.parametrize("target", ["zai/glm-4.6", "ollama-openai/m"])
+def test_a_picture_beside_null_moves_for_a_target_that_demands_content(target: str) -> None:
+    turn = {"role": "assistant", "content": None, "images": [MADE_PICTURE]}
+    done = adapt({"messages": [PICTURES[0], turn, PICTURES[2]]}, source=CHAT, target=target)
+    name, _, model = target.partition("/")
+    assert judge(name, model, done.path, done.headers, done.body) is None
+    assert MADE_PICTURE in done.json["messages"][2]["content"]
 
 
 def test_a_picture_beside_the_content_may_be_a_part_of_it() -> None:

@@ -202,10 +202,12 @@ def _article(part: Media) -> str:
 
 
 def _stays_beside(part: Media, context: Context) -> bool:
-    """Whether a picture beside the content may stay there."""
+    """Whether a picture beside the content may stay there. A target that ignores it and demands content sees none."""
+    facts, role = context.facts, Role.ASSISTANT.value
     if part.wire_form != BESIDE or context.translated:
         return False
-    return takes_field(BESIDE, Role.ASSISTANT.value, context.facts)
+    listed = BESIDE in facts.message_fields.get(role, ())
+    return listed or (takes_field(BESIDE, role, facts) and facts.no_parts is not REFUSES)
 
 
 def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
