@@ -22,8 +22,7 @@ from dragoman.probe.findings import ProbeFinding, facts_found
 from dragoman.probe.inquiry import Inquiry, ProbeRequest
 from dragoman.probe.live.address import FoundServer, Headers, SoughtServer, find_server
 from dragoman.probe.live.asking import ProbeRun, ProbeTally
-from dragoman.probe.live.budget import ProbeBudget
-from dragoman.probe.live.estimate import highest_cost
+from dragoman.probe.live.budget import ProbeBudget, highest_cost
 from dragoman.probe.profile_file import MARK, FoundProfile, render_profile
 from dragoman.probe.questions import Verdict
 from dragoman.probe.report import ProbeReport, render_report
