@@ -606,6 +606,14 @@ CROWDS: tuple[Crowd, ...] = (
     ),
     Crowd("schema-keyword", "tools", _CHAT, _FLAT, tools(lambda n: function(f"t{n}", SCHEMA | {"title": str(n)}))),
     Crowd(
+        "many-media",
+        "each",
+        _CHAT,
+        _FLAT,
+        parts(lambda n: {"type": "image_url", "image_url": {"url": f"https://pictures.test/{n}.png"}}),
+        facts={"media": {"image": {"most": 1}}},
+    ),
+    Crowd(
         "many-tools",
         "each",
         _CHAT,

@@ -218,6 +218,8 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether only a URL of this scheme is taken."""
     stored_result: bool = False
     """A stored file inside a result, whatever `stored` says."""
+    most: int = 0
+    """How many of them a request may hold (0: any number)."""
 
     def takes_url(self, url: str) -> bool:
         return self.url is not REFUSES and (not self.https or url.startswith("https:"))

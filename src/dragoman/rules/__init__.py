@@ -25,6 +25,7 @@ from dragoman.rules.media.blank_remainder import blank_remainder
 from dragoman.rules.media.document_title import document_title
 from dragoman.rules.media.error_mark import error_mark
 from dragoman.rules.media.flat_tools import flat_tools
+from dragoman.rules.media.many_media import many_media
 from dragoman.rules.media.media_form import media_form
 from dragoman.rules.media.refused_part import refused_part
 from dragoman.rules.media.remote_media import remote_media
@@ -124,7 +125,16 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     # System messages go to where they may stand. Some become user turns, which `shape` may have to merge.
     "place": (single_call, inline_system, developer_role, refused_system, late_system, many_systems, system_parts),
     # Media of a result may need a user turn after it, so it comes before `shape` too.
-    "media": (remote_media, refused_part, media_form, document_title, error_mark, flat_tools, blank_remainder),
+    "media": (
+        remote_media,
+        refused_part,
+        many_media,
+        media_form,
+        document_title,
+        error_mark,
+        flat_tools,
+        blank_remainder,
+    ),
     # Turns that a target demands are added, and one that it refuses at the end does not stay the last.
     "turns": (no_user_turn, leading_assistant, trailing_assistant, json_word, user_after_tool),
     # Every turn is there: merge what may not stand side by side, and give each its form.

@@ -124,14 +124,21 @@ def _media(message: Message, part: Media, context: Context) -> Swap | None:
         if part.detail is None or facts.media_detail is not REFUSES:
             return None
         return Swap((replace(part, detail=None),), "left out the level of detail", Loss.METADATA)
-    plain = part.source if isinstance(part.source, Plain) else _plain(part)
+    plain = None if isinstance(part.source, Plain) else _plain(part)
     if plain is not None:
         as_text = replace(part, source=plain)
-        if plain is not part.source and not _refused(message.role, as_text, medium, facts, message.at == FIELD):
+        if not _refused(message.role, as_text, medium, facts, message.at == FIELD):
             return Swap((as_text,), "gave a document as its text", Loss.NOTHING)
-        head = f"[document: {part.title}]\n" if part.title else ""
-        return Swap((Text(prefixed(head, plain.literal)),), "turned a document into text", Loss.NOTHING)
-    return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {_article(part)}")
+    return in_words(part)
+
+
+def in_words(part: Media) -> Swap:
+    """A text in place of media: that of a document which is text, else a line that says what was there."""
+    plain = part.source if isinstance(part.source, Plain) else _plain(part)
+    if plain is None:
+        return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {_article(part)}")
+    head = f"[document: {part.title}]\n" if part.title else ""
+    return Swap((Text(prefixed(head, plain.literal)),), "turned a document into text", Loss.NOTHING)
 
 
 def _plain(part: Media) -> Plain | None:
