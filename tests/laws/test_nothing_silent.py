@@ -61,7 +61,7 @@ def meaning(conversation: Conversation) -> Any:
     not say whether it is strict is written as not strict where silence would make it so, and an answer that nobody
     asked to store as not to be stored. State that travels between platforms of one model is that of the platform whose
     dialect it is written in. A breakpoint of the prompt cache is read as a field of its part, and a rule makes a hint
-    of it for other dialects.
+    of it for other dialects. Thinking that is a part of Chat's content is read as that part.
     """
     plain = canonical(conversation)
     settings = {key: value for key, value in plain.pop("settings", {}).items() if (key, value) != ("store", False)}
@@ -73,6 +73,7 @@ def meaning(conversation: Conversation) -> Any:
     turns: list[dict[str, Any]] = []
     ids: dict[str, int] = {}
     for message in plain["messages"]:
+        message["parts"] = [_read_thought(part) for part in message["parts"]]
         for part in message["parts"]:
             for key in {"id", "call_id"} & part.keys():
                 part[key] = ids.setdefault(part[key], len(ids))
@@ -88,6 +89,13 @@ def meaning(conversation: Conversation) -> Any:
         else:
             turns.append(message)
     return {**plain, "messages": [{**turn, "parts": sorted(turn["parts"], key=_thoughts_first)} for turn in turns]}
+
+
+def _read_thought(part: dict[str, Any]) -> dict[str, Any]:
+    if part["_"] != "Opaque" or part["kind"] != "thinking":
+        return part
+    texts = [{"_": "Text", "literal": piece["text"]} for piece in part["json"]["thinking"]]
+    return {"_": "Reasoning", "text": texts[0]} if texts else {"_": "Reasoning"}
 
 
 def _thoughts_first(part: dict[str, Any]) -> tuple[bool, str]:
