@@ -45,6 +45,21 @@ def test_a_stream_has_pieces_of_text_and_of_thinking() -> None:
     assert "".join([delta.get("content") or "" for delta in deltas]) == "Hello"
 
 
+def test_a_whole_answer_without_thinking_goes_through_as_it_is() -> None:
+    body = whole("Hello").replace(b'"id"', b'"vendors_own":[1],"id"')
+    answer = adapt(ASKED, target=TARGET).answer(body).json
+    assert (answer["vendors_own"], answer["choices"][0]["message"]["content"]) == ([1], "Hello")
+
+
+def test_mistrals_own_clients_get_its_parts() -> None:
+    headers = {"user-agent": "mistral-client-python/3.7.0"}
+    answer = adapt(ASKED, target=TARGET, headers=headers).answer(whole([THOUGHT, TOLD]))
+    assert answer.json["choices"][0]["message"]["content"] == [THOUGHT, TOLD]
+    assert adapt({**ASKED, "stream": True}, target=TARGET, headers=headers).stream().feed(chunk([THOUGHT])) == chunk(
+        [THOUGHT]
+    )
+
+
 @pytest.mark.parametrize("calls", [False, True])
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_it_goes_back_as_a_part(field: str, calls: bool) -> None:

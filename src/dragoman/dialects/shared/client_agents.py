@@ -1,4 +1,4 @@
-"""Which agent calls, and how it must be told that something went wrong.
+"""Which agent calls, and what it reads that others do not, or fails to read.
 
 SDKs read the status and the headers of an error. Some agents do not: they end the turn at an HTTP error, and act on the
 last event of a stream alone.
@@ -22,6 +22,8 @@ class ClientAgent(msgspec.Struct, frozen=True):
     """Seconds that it waits after such a failure. A longer wait is told as an error."""
     repeats_incomplete: bool = False
     """It sends a request again whose answer is incomplete."""
+    reads_thinking_parts: bool = False
+    """It reads thinking among the parts of the content of a Chat answer."""
 
     def acts_on_stream(self, failure: Failure) -> bool:
         """Whether a stream must tell this failure."""
@@ -38,9 +40,12 @@ _CODEX = ClientAgent(
 seconds, or shortens the conversation before the next turn. It repeats after `response.incomplete`
 (codex-rs/codex-api/src/sse/responses.rs, 2026-08-22)."""
 
+_MISTRAL = ClientAgent(reads_thinking_parts=True)
+"""Mistral's SDKs, and its own agent: `mistral-client-python/3.7.0` (mistralai, custom_user_agent.py)."""
 _AGENTS: tuple[tuple[str, str, ClientAgent], ...] = (
     ("originator", "codex", _CODEX),
     ("user-agent", "codex", _CODEX),
+    ("user-agent", "mistral-client-", _MISTRAL),
     ("x-codex-window-id", "", _CODEX),  # an editor that runs Codex puts its own name into the two others
 )
 """A header, how its value begins in small letters, and the agent that sends it."""

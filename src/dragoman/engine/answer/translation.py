@@ -34,6 +34,7 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.conversation.tools import NativeTool
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
+from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.dialects.shared.parsing import vendor_call_id, vendor_id
 from dragoman.engine.answer.answer_tool import AnswerTool
 from dragoman.engine.answer.argument_names import Renaming
@@ -64,6 +65,8 @@ _MOST_CAPTURED = 1 << 25
 """Bytes of a relayed stream that are read for state."""
 _HOLDS_TOO_MUCH = Failure(FailureKind.ANSWER_TOO_LARGE, "The provider's answer holds more than can be translated.", 502)
 _USAGE_ASKED = Undo(usage=True)
+_THINKING_PART = b'"thinking"'
+"""Stands in every whole answer with thinking among the parts of its content."""
 """What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
 
 
@@ -98,6 +101,7 @@ class Translation:
         "_stop_word",
         "_tally",
         "_think_tags",
+        "_thinking_parts",
         "_undo",
         "_unwrap",
         "_upstream",
@@ -199,8 +203,9 @@ class Translation:
             same = same and (wraps or context.framing is self._upstream.framing)
         self._alters = undoes or bool(context.prefix) or context.opening is not None
         """Whether events may have to be altered; nearly always false, and asked of every piece."""
-        self._relays_whole = same and not (self._alters or think_tags or thinking_parts or context.renames)
-        self.relays = self._relays_whole and not context.completes
+        self._relays_whole = same and not (self._alters or think_tags or context.renames)
+        self._thinking_parts = thinking_parts
+        self.relays = self._relays_whole and not (context.completes or thinking_parts)
         """The bytes go through as they are."""
         if seek and not keep and self._upstream.thinking_mark:
             self._beginning = b""
@@ -326,7 +331,7 @@ class Translation:
 
     def whole(self, body: bytes) -> bytes:
         """A whole reply, or the body of an error if `failure` is set afterwards."""
-        relays = self._relays_whole
+        relays = self._relays_whole and not (self._thinking_parts and _THINKING_PART in body)
         if self._beginning is not None:
             self._seek_thinking(body)
         peek_usage = self._upstream.answers.peek_usage(body) if relays and self._capture is None else None
@@ -653,7 +658,7 @@ def translation_of(adapted: CompiledRequest, context: AnswerContext, redaction: 
         context,
         keep=keep,
         think_tags=facts.think_tags,
-        thinking_parts=facts.thinking_parts,
+        thinking_parts=facts.thinking_parts and not find_agent(adapted.ask.headers).reads_thinking_parts,
         origin=Origin(adapted.dialect, issuer(facts), facts.model),
         redaction=redaction,
         completes=not facts.complete_answers,
