@@ -463,6 +463,7 @@ CROWDS: tuple[Crowd, ...] = (
                 "file": {"filename": f"report{n}.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
             }
         ),
+        facts={"media": {"document": {"most": 0}}},
     ),
     Crowd(
         "empty-description",
