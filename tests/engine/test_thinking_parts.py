@@ -81,8 +81,14 @@ def test_a_model_that_does_not_think_is_relayed_and_gets_none_back() -> None:
     assert done.stream().feed(chunk("Hi")) == chunk("Hi")
 
 
-@pytest.mark.parametrize("target", ["openrouter/mistralai/mistral-large", "openai-compatible-strict/m", "vllm/m"])
+@pytest.mark.parametrize(
+    "target", ["openrouter/openai/gpt-4o", "openrouter/mistralai/mistral-large", "openai-compatible-strict/m", "vllm/m"]
+)
 def test_thinking_of_other_dialects_is_no_part_of_the_content_elsewhere(target: str) -> None:
     turn = {"role": "assistant", "content": "Hello", "thinking": "A greeting."}
     done = adapt({"messages": [*ASKED["messages"], turn, *ASKED["messages"]]}, source="ollama", target=target)
+    assert done.json["messages"][1]["content"] == "Hello"
+    thought = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "A greeting."}]}
+    told = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello"}]}
+    done = adapt({"input": [*ASKED["messages"], thought, told, *ASKED["messages"]]}, target=target)
     assert done.json["messages"][1]["content"] == "Hello"

@@ -11,15 +11,18 @@ from tests.gateway.running import Running, wait_for
 from tests.hostile.provider import HostileProvider
 from tests.hostile.table import Answer, delta, http, sse, streamed, whole
 
+from dragoman.conversation.changes import NOTHING_TO_UNDO
 from dragoman.dialects.anthropic.endpoints.stored_answers import MessageKeeper
 from dragoman.dialects.contracts.background import BackgroundAsk
 from dragoman.dialects.contracts.sockets import SocketTurn
 from dragoman.dialects.contracts.stored_answers import StoreQuestion
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.openai_completions import CompletionAnswers
 from dragoman.dialects.openai_responses.endpoints import socket_frames
 from dragoman.dialects.openai_responses.endpoints.background import EventTeller
 from dragoman.dialects.openai_responses.endpoints.socket_frames import ResponseMessages
 from dragoman.dialects.openai_responses.endpoints.stored_answers import ResponseKeeper
+from dragoman.engine.answer.translation import Translation
 from dragoman.gateway.state import background_answers
 from dragoman.wire.sse import render_event_frame
 
@@ -67,6 +70,20 @@ READERS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("odd", ODD)
 def test_what_cannot_be_read_goes_through(reader: str, odd: str) -> None:
     assert ODD[odd].strip(b"{}") in READERS[reader](ODD[odd]) or odd in ("no items", "numbers as items", "not UTF-8")
+
+
+@pytest.mark.parametrize("client", ["ollama", "gemini"])
+@pytest.mark.parametrize("upstream", ["openai-responses", "openai-chat"])
+@pytest.mark.parametrize("time", [b"1e308", b"1e400", b"253402300800", b"9007199254740991", b"-1"])
+def test_a_time_that_no_date_can_name_is_left_out(time: bytes, upstream: str, client: str) -> None:
+    message = b'{"role":"assistant","content":"Hi"}'
+    output = b'[{"type":"message","id":"i","role":"assistant","content":[{"type":"output_text","text":"Hi"}]}]'
+    body = {
+        "openai-chat": b'{"id":"a","created":%b,"choices":[{"index":0,"message":%b}]}' % (time, message),
+        "openai-responses": b'{"id":"a","created_at":%b,"status":"completed","output":%b}' % (time, output),
+    }[upstream]
+    told = Translation(upstream, client, NOTHING_TO_UNDO, AnswerContext(model="m", created=1)).whole(body)
+    assert b'"Hi"' in told
 
 
 @pytest.mark.parametrize("place", [b'"x"', b"1.5", b"null", b"1e400", b"9" * 5_000])

@@ -94,8 +94,8 @@ class StateKind:
 
 CHAT_FIELDS = ("reasoning_content", "reasoning", StateKind.DETAIL)
 """The fields of a Chat message in which providers hand out thinking and take it back."""
-CONTENT_FIELD = "content"
-"""Chat as Mistral speaks it: thinking is a part of the content."""
+CONTENT_FIELD = "content.thinking"
+"""Chat as Mistral speaks it: thinking is a part of the content. No dialect has a field of this name."""
 
 
 class Text(Part, frozen=True, gc=False):

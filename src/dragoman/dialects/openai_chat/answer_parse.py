@@ -60,7 +60,7 @@ from dragoman.dialects.openai_chat.schema import (
     decode_head,
 )
 from dragoman.dialects.openai_chat.usage import count_usage, parse_usage
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_link
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_link
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
@@ -427,7 +427,7 @@ class ChatAnswerParser:
         self._head = Started(
             id=self._id,
             model=head.model or before.model,
-            created=int(head.created) if head.created and 0 < head.created < 2**53 else before.created,
+            created=moment_of(head.created) or before.created,
             fingerprint=head.system_fingerprint or before.fingerprint,
             service_tier=head.service_tier or before.service_tier,
         )

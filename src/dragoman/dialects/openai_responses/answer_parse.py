@@ -38,7 +38,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.usage import parse_usage
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, text_in
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
@@ -213,7 +213,7 @@ class ResponsesAnswerParser:
             Started(
                 id=self._id,
                 model=model,
-                created=int(float(created)) if created[:1].isdigit() and len(created) < 20 else None,
+                created=moment_of(float(created)) if created[:1].isdigit() and len(created) < 20 else None,
                 service_tier=text_in(response.get("service_tier")) or None,
                 extras=extras_of(NAME, others),
             )

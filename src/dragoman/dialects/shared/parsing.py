@@ -209,6 +209,15 @@ def stream_misses(members: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
     return (NearMiss(Miss.SETTING, "/stream", members=("stream",)),)
 
 
+LATEST = 253_402_300_799
+"""The last second that a date can name: dialects that write dates have no other."""
+
+
+def moment_of(seconds: float | None) -> int | None:
+    """The seconds since 1970 of an answer; None if they are none, or no date can name them."""
+    return int(seconds) if seconds is not None and 0 < seconds <= LATEST else None
+
+
 def option_misses(members: Mapping[str, Raw], decode: Callable[[bytes], object]) -> tuple[NearMiss, ...]:
     """The options of a stream, if they do not fit or there is no stream: then they are left out."""
     raw = bytes(members.get("stream_options", b"null"))
