@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
-import itertools
 import json
 import os
 import sys
@@ -190,12 +189,9 @@ def asking(
     store: str = "memory",
     alone: bool = True,
     burst: bool = False,
-    anew: bool = False,
 ) -> Path_:
-    """Whole requests through the gateway, by its only process or by one of several. `anew`: each is another
-    conversation; otherwise the same one comes again, and its beginning is remembered if it is long."""
+    """Whole requests through the gateway, by its only process or by one of several."""
     body = questions.question(client, size, upstream, stream)
-    numbers, words = itertools.count(), max(body.find(b'"content": "'), 0) + len(b'"content": "')
 
     def run(times: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -203,11 +199,8 @@ def asking(
 
     async def _ask_often(services: Services, times: int) -> None:
         gateway = Gateway(services, watch=False)
-        path = questions.path(client, upstream, stream)
-        ask = asker(gateway, path, body)
+        ask = asker(gateway, questions.path(client, upstream, stream), body)
         for _ in range(times):
-            if anew:
-                ask = asker(gateway, path, b"%b%d %b" % (body[:words], next(numbers), body[words:]))
             await ask()
         await gateway.close()
 
@@ -271,8 +264,6 @@ PATHS: dict[str, Callable[[], Path_]] = {
     "answer completed": lambda: completing(_lacking()),
     "answer that is complete": lambda: completing(complete_answer(_lacking(), ANSWERING)),
     "gateway chat to chat": partial(asking, "openai-chat", "openai-chat", "tools", False),
-    "gateway chat to chat, anew": partial(asking, "openai-chat", "openai-chat", "tools", False, anew=True),
-    "gateway anthropic to chat, anew": partial(asking, "anthropic", "openai-chat", "tools", False, anew=True),
     "gateway chat to chat, short": partial(asking, "openai-chat", "openai-chat", "short", False),
     "gateway chat to anthropic": partial(asking, "openai-chat", "anthropic", "tools", False),
     "gateway anthropic to chat": partial(asking, "anthropic", "openai-chat", "tools", False),

@@ -56,7 +56,6 @@ FACTS: tuple[Wire, ...] = (
 @pytest.fixture(autouse=True)
 def _short_requests_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_limits, "SHORTEST", 1)
-    monkeypatch.setattr(continued_requests, "LONG", 1)
     monkeypatch.setattr(continued_requests, "SHORTEST_LIST", 1)
 
 

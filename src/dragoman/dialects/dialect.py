@@ -265,8 +265,6 @@ class RequestCodec(msgspec.Struct, frozen=True):
     """Where everything else stands."""
     list_name: str = "messages"
     """The member that holds the messages."""
-    model_marks: tuple[bytes, ...] = (b'"assistant"',)
-    """Words of which one stands in every turn of the model, as they are written."""
 
 
 # Answers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,8 +12,8 @@ from dragoman.engine.compile import request_limits
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapt import adapt, read
 from dragoman.engine.library.policy import State
-from dragoman.engine.memory import continued_requests, conversation_memory
-from dragoman.engine.memory.continued_requests import LONG, SHORTEST, recognise
+from dragoman.engine.memory import continued_requests
+from dragoman.engine.memory.continued_requests import SHORTEST, recognise
 from dragoman.engine.memory.conversation_memory import (
     LARGEST_SHARE,
     CallerMemory,
@@ -95,53 +94,6 @@ def test_short_requests_are_not_kept() -> None:
     assert len(caller.memory) == 0
 
 
-def short_body(turns: int, first: str = "Hello") -> bytes:
-    """A request that is worth remembering, and not long."""
-    messages = [{"role": "user", "content": first + " so " * 2_000}]
-    for turn in range(turns):
-        messages += [{"role": "assistant", "content": f"Yes, {turn}."}, {"role": "user", "content": f"And {turn}?"}]
-    made = json.dumps({"model": "m", "messages": messages}).encode()
-    assert SHORTEST <= len(made) < LONG
-    return made
-
-
-def test_a_conversation_that_is_not_long_is_kept_when_it_has_come_again() -> None:
-    caller = ConversationMemory().of("a")
-    turns = [messages_of(short_body(turn), caller) for turn in range(5)]
-    assert [shared(*pair) for pair in pairwise(turns)] == [0, 0, 3, 5]
-    messages_of(short_body(3, "Another"), caller)
-    assert len(caller.memory) == 1, "only its beginning is remembered, as a digest"
-
-
-@pytest.mark.parametrize(("source", "list_name"), [("openai-responses", "input"), ("gemini", "contents")])
-def test_so_is_one_of_another_dialect(source: str, list_name: str) -> None:
-    role, caller = "model" if source == "gemini" else "assistant", ConversationMemory().of("a")
-    for turns in (2, 3):
-        words = json.loads(short_body(turns))["messages"]
-        if source == "gemini":
-            words = [
-                {"role": role if one["role"] == "assistant" else "user", "parts": [{"text": one["content"]}]}
-                for one in words
-            ]
-        read(json.dumps({"model": "m", list_name: words}).encode(), source=source, memory=caller)
-    assert len(caller.memory) == 1
-
-
-def test_beginnings_that_came_before_are_forgotten_with_their_caller_and_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    memory = ConversationMemory()
-    for owner in ("a", "b"):
-        messages_of(short_body(1), memory.of(owner))
-    memory.forget("a")
-    for owner in ("a", "b"):
-        messages_of(short_body(2), memory.of(owner))
-    assert len(memory) == 1, "that of the caller who was not forgotten"
-    monkeypatch.setattr(conversation_memory, "_MOST_SEEN", 2)
-    seen = ConversationMemory().of("a")
-    assert [seen.has_seen("openai-chat", number) for number in (1, 2, 3, 1, 3)] == [False, False, False, False, True]
-
-
 def test_branches_are_kept_apart_and_the_newest_turn_replaces_the_last() -> None:
     caller = ConversationMemory().of("a")
     for turns in (20, 21, 22):
@@ -213,7 +165,6 @@ def test_a_request_under_way_keeps_nothing_after_it_was_to_be_forgotten() -> Non
 
 def test_a_request_that_had_to_be_mended_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_limits, "SHORTEST", 1)
-    monkeypatch.setattr(continued_requests, "LONG", 1)
     monkeypatch.setattr(continued_requests, "SHORTEST_LIST", 1)
     caller = ConversationMemory().of("a")
     messages_of(rb'{"model":"m","messages":[{"role":"user","content":"\ud800"}]}', caller)
@@ -224,7 +175,6 @@ def test_a_request_that_had_to_be_mended_is_not_kept(monkeypatch: pytest.MonkeyP
 def test_a_list_of_the_same_name_elsewhere_is_not_taken_for_the_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list inside is what was read before, and the messages are its end."""
     monkeypatch.setattr(request_limits, "SHORTEST", 1)
-    monkeypatch.setattr(continued_requests, "LONG", 1)
     monkeypatch.setattr(continued_requests, "SHORTEST_LIST", 1)
     caller = ConversationMemory().of("a")
     known = [{"role": "user", "content": "One."}, {"role": "assistant", "content": "Two."}]

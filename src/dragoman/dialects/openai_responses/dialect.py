@@ -66,8 +66,7 @@ def _load_requests() -> RequestCodec:
     from dragoman.dialects.openai_responses.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.openai_responses.settings import PLACES
 
-    marks = (b'"assistant"', b'"function_call"', b'"reasoning"')
-    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES, "input", marks)
+    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES, "input")
 
 
 def _load_conversations() -> ConversationForm:

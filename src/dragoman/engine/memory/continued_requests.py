@@ -31,12 +31,9 @@ from dragoman.errors import RequestError
 from dragoman.wire.json_reader import find_member, is_utf8, split_items
 from dragoman.wire.json_size import is_heavy
 
-SHORTEST = 6 * 1024
+SHORTEST = 16 * 1024
 """Bytes of a body that is worth remembering. A shorter one is read as fast as it is found."""
-LONG = 16 * 1024
-"""Bytes of a body that is remembered at once. A shorter one is remembered if its beginning has come before: keeping it
-takes half as long as reading it, and many conversations are not continued."""
-SHORTEST_LIST = 4 * 1024
+SHORTEST_LIST = 8 * 1024
 """Bytes of a list of messages that is worth remembering."""
 _LISTS = {name: re.compile(rb'"%b"\s{0,8}:\s{0,8}\[' % name.encode()) for name in ("messages", "input", "contents")}
 _HEADS = {name: b'"%b":[' % name.encode() for name in _LISTS}
@@ -111,28 +108,15 @@ class KnownBody(msgspec.Struct, frozen=True):
 
 
 def recognise(dialect: str, body: bytes, caller: CallerMemory | None) -> KnownBody:
-    """What is known of a body. Its conversation is kept if it is long, or has come before."""
-    if caller is None:
-        return KnownBody(body)
-    codec, shelf = registry.dialect(dialect).requests, caller.find_shelf(dialect)
-    last = None if shelf is None else shelf.last
-    top = last.top if last is not None and last.top.fits(body) else None
-    begin = len(top.before) if top is not None else _find_list(body, codec.list_name, last)
-    if len(body) < LONG and not _comes_again(dialect, body, begin, codec.model_marks, caller):
-        return KnownBody(body)
-    if shelf is None:
+    """What is known of a body."""
+    shelf = None if caller is None else caller.find_shelf(dialect)
+    if shelf is None or caller is None:
         return KnownBody(body, caller)
+    last = shelf.last
+    top = last.top if last is not None and last.top.fits(body) else None
+    begin = len(top.before) if top is not None else _find_list(body, registry.dialect(dialect).requests.list_name, last)
     kept, common = caller.find(dialect, body, begin) if begin >= 0 else (None, 0)
     return KnownBody(body, caller, begin, top, kept, common)
-
-
-def _comes_again(dialect: str, body: bytes, begin: int, marks: tuple[bytes, ...], caller: CallerMemory) -> bool:
-    """Whether the caller has sent a conversation with the same words before the model's first turn. If the model had
-    none yet, it cannot be continued."""
-    end = len(body) if begin >= 0 else 0
-    for mark in marks:
-        end = at if (at := body.find(mark, begin, end)) >= 0 else end
-    return 0 < end < len(body) and caller.has_seen(dialect, hash(body[begin:end]))
 
 
 class NotContinued(Exception):

@@ -33,8 +33,6 @@ _STALE = 4
 With more it is another branch, and both are kept."""
 _MOST_MADE = 8
 """Things that were made of a conversation and are kept, such as its text for a target."""
-_MOST_SEEN = 8192
-"""Beginnings of short conversations that are known again."""
 _GLANCE = 16 * 1024
 """Bytes by which a conversation is found if no other begins with them."""
 _LIST, _LIST_END = b"[]"
@@ -264,10 +262,6 @@ class CallerMemory(msgspec.Struct, frozen=True):
     era: int
     """What was asked for before the memory was told to forget is not kept after it."""
 
-    def has_seen(self, dialect: str, beginning: int) -> bool:
-        """Whether the caller has sent a conversation with this digest of its beginning. From now on it has."""
-        return self.memory.has_seen((self.owner, dialect, beginning))
-
     def find_shelf(self, dialect: str) -> Shelf | None:
         """The caller's conversations in a dialect, if there are any."""
         return self.memory.shelves.get((self.owner, dialect))
@@ -287,7 +281,7 @@ class CallerMemory(msgspec.Struct, frozen=True):
 class ConversationMemory:
     """The conversations that a process remembers."""
 
-    __slots__ = ("_beside", "_clock", "_era", "_kept", "_lifetime", "_seen", "budget", "held", "lock", "shelves")
+    __slots__ = ("_beside", "_clock", "_era", "_kept", "_lifetime", "budget", "held", "lock", "shelves")
 
     def __init__(
         self,
@@ -306,7 +300,6 @@ class ConversationMemory:
         self.lock = RLock()  # large requests are read in a thread of their own
         self.shelves: dict[tuple[str, str], Shelf] = {}
         self._kept: dict[int, KeptConversation] = {}
-        self._seen: dict[tuple[str, str, int], None] = {}
         self._era = 0
         self.held = 0
         """Bytes that it holds now."""
@@ -317,16 +310,6 @@ class ConversationMemory:
     def of(self, owner: str) -> CallerMemory:
         """The memory for one caller. What it keeps is found by this caller alone."""
         return CallerMemory(self, owner, self._era)
-
-    def has_seen(self, key: tuple[str, str, int]) -> bool:
-        """Whether an owner has sent a conversation of a dialect that begins so. The oldest are forgotten first."""
-        if key in self._seen:
-            return True
-        with self.lock:
-            self._seen[key] = None
-            if len(self._seen) > _MOST_SEEN:
-                del self._seen[next(iter(self._seen))]
-        return False
 
     def find(self, owner: str, dialect: str, body: bytes, begin: int) -> tuple[KeptConversation | None, int]:
         """What a caller finds; see there."""
@@ -393,7 +376,6 @@ class ConversationMemory:
             gone = [one for one in self._kept.values() if owner is None or one.owner == owner]
             for one in gone:
                 self._remove(one)
-            self._seen = {} if owner is None else {key: None for key in self._seen if key[0] != owner}
             self.shelves = {key: shelf for key, shelf in self.shelves.items() if shelf.kept or shelf.last}
             return len(gone)
 
