@@ -466,6 +466,16 @@ CROWDS: tuple[Crowd, ...] = (
         facts={"media": {"document": {"most": 0}}},
     ),
     Crowd(
+        "duplicate-document-id",
+        "each",
+        "cohere",
+        "cohere/command-a-03-2025",
+        lambda count: {
+            "messages": [USER],
+            "documents": [{"id": "a", "data": {"text": f"{n}."}} for n in range(count)],
+        },
+    ),
+    Crowd(
         "empty-description",
         "each",
         _CHAT,

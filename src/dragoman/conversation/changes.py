@@ -69,7 +69,7 @@ class Undo(msgspec.Struct, frozen=True):
     names: Mapping[str, str] = {}
     """The target's names of tools → the client's."""
     ids: Mapping[str, str] = {}
-    """The target's ids of calls → the client's."""
+    """The target's ids of calls and documents → the client's."""
     keys: Mapping[str, str] = {}
     """The target's names of arguments → the client's."""
     usage: bool = False

@@ -30,6 +30,7 @@ from dragoman.rules.media.media_form import media_form
 from dragoman.rules.media.refused_part import refused_part
 from dragoman.rules.media.remote_media import remote_media
 from dragoman.rules.name.call_id_form import call_id_form
+from dragoman.rules.name.duplicate_document_id import duplicate_document_id
 from dragoman.rules.name.refused_name import refused_name
 from dragoman.rules.name.schema_label import schema_label
 from dragoman.rules.name.tool_name_form import tool_name_form
@@ -156,7 +157,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         missing_reasoning,  # last, because it looks at which turns stand next to each other
     ),
     # Nothing adds a call or a message any more: names and ids get their form.
-    "name": (refused_name, call_id_form, tool_name_form, schema_label),
+    "name": (refused_name, call_id_form, duplicate_document_id, tool_name_form, schema_label),
     # Tools come after names, because a tool that was called may have to be declared.
     "tools": (
         refused_tools,

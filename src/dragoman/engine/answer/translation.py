@@ -7,6 +7,7 @@ reply takes the same way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,7 +29,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure, FailureKind
-from dragoman.conversation.literals import prefixed
+from dragoman.conversation.literals import prefixed, quote
 from dragoman.conversation.parts import Opaque, Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.conversation.tools import NativeTool
@@ -64,6 +65,8 @@ _SEARCHED = 2048
 _MOST_CAPTURED = 1 << 25
 """Bytes of a relayed stream that are read for state."""
 _HOLDS_TOO_MUCH = Failure(FailureKind.ANSWER_TOO_LARGE, "The provider's answer holds more than can be translated.", 502)
+_MADE_ID = re.compile(rb'"([0-9A-Za-z]+)(?=[":])')
+"""An id that may be ours, in a citation: by itself, or with the number of a result after it."""
 _USAGE_ASKED = Undo(usage=True)
 _THINKING_PART = b'"thinking"'
 """Stands in every whole answer with thinking among the parts of its content."""
@@ -559,6 +562,15 @@ class Translation:
         self.usage = event.usage if self.usage is None else merged(self.usage, event.usage)
         return event
 
+    def _cited(self, event: Cited) -> Event:
+        if self._undo.ids:
+            event = replace(event, json=_MADE_ID.sub(self._own_id, event.json))
+        return self._tell_runs(event)
+
+    def _own_id(self, found: re.Match[bytes]) -> bytes:
+        own = self._undo.ids.get(found[1].decode())
+        return found[0] if own is None else quote(own)[:-1]
+
     def _tell_runs(self, event: Event) -> Event:
         """What may tell of a tool that the provider ran is told in the client's form from here on."""
         if self._provider_runs is None and self._upstream is not self._client:
@@ -639,7 +651,7 @@ _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
     Started: Translation._started,
     CallStarted: Translation._call,
     OpaqueBlock: Translation._tell_runs,
-    Cited: Translation._tell_runs,
+    Cited: Translation._cited,
     Used: Translation._used,
     Stopped: Translation._stopped,
     Ended: Translation._ended,

@@ -68,6 +68,14 @@ OWN_QUESTIONS = (
         settles="reasoning_text",
         words=("thinking",),
     ),
+    Question(
+        id="duplicate-documents",
+        asks="two documents of one id",
+        topic=Topic.TURNS,
+        members={"documents": [{"id": "a", "data": {"text": "One."}}, {"id": "a", "data": {"text": "Two."}}]},
+        settles="duplicate_documents",
+        words=("document",),
+    ),
     medium(
         "image",
         (user([text("What is this?"), {"type": "image_url", "image_url": {"url": IMAGE}}]), assistant()),
