@@ -267,6 +267,17 @@ def tree(folder: str) -> Iterator[Path]:
     return (REPOSITORY / folder).rglob("*")
 
 
+def test_no_rule_imports_another() -> None:
+    groups = {path.parent.name for path in (ROOT / "rules").glob("*/*.py")} - {"schema"}
+    across = [
+        (path.relative_to(ROOT).as_posix(), module)
+        for path in (ROOT / "rules").glob("*/*.py")
+        for module in imports(path)
+        if (parts := module.split("."))[:2] == ["dragoman", "rules"] and len(parts) == 4 and parts[2] in groups
+    ]
+    assert across == []
+
+
 def test_no_room_is_a_hall() -> None:
     folders = Counter(path.parent.relative_to(ROOT).as_posix() for path in FILES)
     assert {name: count for name, count in folders.items() if count > HALL} == {}

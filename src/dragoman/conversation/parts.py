@@ -116,6 +116,8 @@ class Text(Part, frozen=True, gc=False):
 
 NO_ID = "no-id"
 """The spelling of a call or a result that came without an id. Its id is made up."""
+LEGACY = "function_call"
+"""The spelling of a call, its result and a tool choice from the time before tools."""
 
 
 class Call(Part, frozen=True, gc=False):

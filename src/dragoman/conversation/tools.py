@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.parts import CacheHint, Extras, Json, Origin
 
@@ -104,6 +105,9 @@ class ChoiceMode(StrEnum):
     NATIVE = "native"
 
 
+_FORCED = (ChoiceMode.REQUIRED, ChoiceMode.NAMED)
+
+
 class ToolChoice(msgspec.Struct, frozen=True, gc=False):
     """May the model call a tool, must it, and which."""
 
@@ -118,3 +122,12 @@ class ToolChoice(msgspec.Struct, frozen=True, gc=False):
     """A way to write it that not all servers of its dialect take."""
     vendor: tuple[tuple[str, Json], ...] = ()
     """Tools of the vendor's own that may be called too (ALLOWED): the kind of each, and its entry."""
+
+    @property
+    def forces(self) -> bool:
+        """Must the model call a tool?"""
+        return self.mode in _FORCED or (self.mode is ChoiceMode.ALLOWED and self.must)
+
+    def soften(self) -> ToolChoice:
+        """The same choice, and the model may also call none."""
+        return replace(self, must=False) if self.mode is ChoiceMode.ALLOWED else ToolChoice(ChoiceMode.AUTO)

@@ -1,10 +1,29 @@
-"""Thinking as tagged text, for targets that have no place for it."""
+"""Words with a tag that says what they were, for targets that have no place for it."""
 
 from __future__ import annotations
 
-from dragoman.conversation.literals import joined, quote
-from dragoman.conversation.parts import Text
+from msgspec.structs import replace
+
+from dragoman.conversation.literals import joined, prefixed, quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Part, Text
+
+TURNED = "turned into a user turn"
+
+
+def as_user(message: Message, prefix: str) -> Message:
+    """The system's words as a user turn, tagged."""
+    return replace(message, role=Role.USER, parts=tagged(message.parts, prefix), name=None)
+
+
+def tagged(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
+    """The parts with a tag before the first text."""
+    first = parts[0] if parts else None
+    if type(first) is not Text:
+        return (Text(quote(prefix)), *parts)
+    return (replace(first, literal=prefixed(prefix, first.literal)), *parts[1:])
 
 
 def thinking_text(text: Text) -> Text:
+    """Thinking as text of the answer."""
     return Text(joined("", (quote("<thinking>"), text.literal, quote("</thinking>"))))

@@ -15,6 +15,7 @@ from dragoman.conversation.literals import EMPTY, blank, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     BESIDE,
+    LEGACY,
     Call,
     Citation,
     Extras,
@@ -87,7 +88,6 @@ from dragoman.dialects.shared.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
 
-LEGACY = "function_call"
 _BLANKS = (b"null", EMPTY)
 """What may stand for the content of a turn of nothing but calls or pictures."""
 UNTITLED = "untitled"

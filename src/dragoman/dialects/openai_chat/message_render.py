@@ -18,6 +18,7 @@ from dragoman.conversation.parts import (
     BESIDE,
     BREAKPOINT_FIELD,
     CONTENT_FIELD,
+    LEGACY,
     Call,
     Citation,
     Inline,
@@ -34,7 +35,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, LEGACY, UNTITLED
+from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, UNTITLED
 from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
 from dragoman.dialects.shared.parsing import HEADLESS, data_url
 from dragoman.dialects.shared.rendering import Pieces

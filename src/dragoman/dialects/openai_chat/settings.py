@@ -13,7 +13,7 @@ from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import Miss, NearMiss
-from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.parts import LEGACY, Extras, Json
 from dragoman.conversation.settings import (
     THINKING_FIELDS,
     UNNAMED,
@@ -27,7 +27,6 @@ from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, text_of
 from dragoman.dialects.openai_chat import NAME, ORIGIN
-from dragoman.dialects.openai_chat.message_parse import LEGACY
 from dragoman.dialects.openai_chat.schema import ChatChoice, ChatFormat, ChatNamedChoice, ChatStreamOptions, EffortWord
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
 from dragoman.dialects.shared.ownership import own_choice, require_own

@@ -16,7 +16,7 @@ from dragoman.errors import MalformedRequest
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Target
 from dragoman.rules.media.refused_part import refused_part
-from dragoman.rules.settings.refused_setting import relies_on_stored_state
+from dragoman.rules.top_level_fields import relies_on_stored_state
 from dragoman.wire.json_reader import split_members
 
 

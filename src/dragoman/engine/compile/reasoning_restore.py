@@ -20,9 +20,8 @@ from dragoman.engine.answer.reasoning_capture import call_key, text_key, turn_ke
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Scope, Stance
 from dragoman.profiles.model_patterns import bare_name
 from dragoman.rules.clean.provider_run import may_return
-from dragoman.rules.reasoning import fits
+from dragoman.rules.reasoning import fits, thinks
 from dragoman.rules.rule import report_only
-from dragoman.rules.shape.missing_reasoning import thinks
 
 _role = attrgetter("role")
 KeptParts = tuple[Part, ...]

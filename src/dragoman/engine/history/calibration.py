@@ -12,7 +12,7 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Media, Opaque, Part, Result
 from dragoman.conversation.tools import NativeTool
-from dragoman.rules.settings.refused_setting import relies_on_stored_state
+from dragoman.rules.top_level_fields import relies_on_stored_state
 
 ENOUGH = 16
 """After so many requests the line is known well; then not every request is looked at."""

@@ -20,7 +20,7 @@ from dragoman.engine.history.result_clearing import ClearPolicy
 from dragoman.engine.history.trim_policy import MOST_TOKENS, TrimPolicy
 from dragoman.profiles.facts import Facts
 from dragoman.rules.rule import report_only
-from dragoman.rules.settings.refused_setting import is_sent
+from dragoman.rules.top_level_fields import is_sent
 
 TRUNCATION, MANAGEMENT = "truncation", "context_management"
 _MOST_EDITS = 16

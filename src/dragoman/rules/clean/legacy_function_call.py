@@ -23,15 +23,13 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.parts import LEGACY, Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, kept, rewrite_parts
 from dragoman.rules.rule import rule
-
-LEGACY = "function_call"
 
 
 @rule(

@@ -51,7 +51,7 @@ from dragoman.rules.native_kinds import (
     takes_tool,
 )
 from dragoman.rules.rule import rule
-from dragoman.rules.settings.refused_setting import leave_out_refused
+from dragoman.rules.top_level_fields import leave_out_refused
 
 Tools = Sequence[Tool | NativeTool]
 _LIMITS = frozenset({"allowed_domains", "blocked_domains", "most_uses"})

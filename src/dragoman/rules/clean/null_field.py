@@ -23,6 +23,7 @@ from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
+from dragoman.rules.known_fields import have_fields, refuses_fields
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
@@ -42,14 +43,6 @@ def null_field(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     messages = tuple([_message(message, facts, notes) for message in conversation.messages])
     return Rewrite(replace(conversation, messages=messages), tuple(notes)) if notes else Rewrite(conversation)
-
-
-def have_fields(parts: tuple[Part, ...]) -> bool:
-    """Whether one of them has fields other than those of its dialect. Few have, so all are checked first."""
-    for part in parts:  # noqa: SIM110  a generator costs twice as much
-        if part.extras is not None or (type(part) is Result and have_fields(part.parts)):
-            return True
-    return False
 
 
 def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
@@ -92,11 +85,6 @@ def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = Fal
     if len(fields) == len(extras.fields):
         return extras
     return Extras(extras.dialect, fields) if fields else None
-
-
-def refuses_fields(facts: Facts, inside: bool) -> bool:
-    """Are unknown fields refused: in messages, calls and tools, or `inside` the parts of a message?"""
-    return facts.unknown_fields is Stance.REFUSES or (inside and facts.part_fields is Stance.REFUSES)
 
 
 def _empty_calls(name: str, value: bytes, facts: Facts) -> bool:

@@ -42,12 +42,12 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.name.schema_label import label_schema
+from dragoman.rules.reasoning import forbids_forced_tool
 from dragoman.rules.rule import rule
 from dragoman.rules.schema import FORMS
 from dragoman.rules.schema.form import Typing
+from dragoman.rules.schema.labels import label_schema
 from dragoman.rules.schema.vocabulary import kinds
-from dragoman.rules.shape.forced_tool import forbids_forced_tool
 
 AUTO, TOOL, JSON, WORDS = "auto", "tool", "json", "words"
 _FREE = (None, ChoiceMode.AUTO, ChoiceMode.VALIDATED)

@@ -32,8 +32,8 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, STREAM_MARKS, Trait
 from dragoman.profiles.facts import CacheForm, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, HOUR, OPTIONS_FIELD
-from dragoman.rules.clean.null_field import have_fields, refuses_fields
 from dragoman.rules.context import Context
+from dragoman.rules.known_fields import have_fields, keep_known, takes_field
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
@@ -64,7 +64,7 @@ def stray_field(conversation: Conversation, context: Context) -> Rewrite:
 def _clean_message(message: Message, facts: Facts, lasts: bool, notes: list[Note]) -> Message:
     """`lasts`: breakpoints of the prompt cache are to last for long."""
     parts = _clean_parts(message, message.parts, facts, lasts, notes)
-    extras = None if message.extras is None else _kept(message.extras, message.role.value, facts)
+    extras = None if message.extras is None else keep_known(message.extras, message.role.value, facts)
     if extras is message.extras:
         return message if parts is message.parts else replace(message, parts=parts)
     notes.append(_note(message.extras, extras, message, None))
@@ -91,7 +91,7 @@ def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: 
             changes["parts"] = inner
     holder = "calls" if type(part) is Call else message.role.value
     inside = type(part) is not Call and type(part) is not Result
-    extras = _kept(part.extras, holder, facts, LEFTOVERS if type(part) is Result else STREAM_MARKS, inside)
+    extras = keep_known(part.extras, holder, facts, LEFTOVERS if type(part) is Result else STREAM_MARKS, inside)
     if extras is not None and type(part) is Text and holder in facts.refused_text_fields:
         extras = _without(extras, facts.refused_text_fields[holder])
     if extras is not part.extras:
@@ -113,7 +113,7 @@ def _is_marked(extras: Extras, facts: Facts) -> bool:
 def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.extras is None:
         return tool
-    extras = _kept(tool.extras, "tools", facts, frozenset())
+    extras = keep_known(tool.extras, "tools", facts, frozenset())
     if extras is tool.extras:
         return tool
     gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
@@ -122,41 +122,11 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
     return replace(tool, extras=extras)
 
 
-def _kept(
-    extras: Extras | None, role: str, facts: Facts, leftovers: frozenset[str] = LEFTOVERS, inside: bool = False
-) -> Extras | None:
-    """The fields that may stay. The same object if all may. `leftovers`: fields that a stream may have left here,
-    or in an object of the same part (`functionCall.done`). `inside`: these are fields of a content part."""
-    if extras is None:
-        return None
-    if extras.dialect != facts.dialect:
-        return None
-    allowed = {*facts.message_fields.get(role, ()), *facts.message_fields.get("*", ())}
-    refuses = refuses_fields(facts, inside)
-    fields = {
-        name: value
-        for name, value in extras.fields.items()
-        if name in allowed or not (refuses or name.rpartition(".")[2] in leftovers or _is_foreign(name, facts))
-    }
-    if len(fields) == len(extras.fields):
-        return extras
-    return Extras(extras.dialect, fields) if fields else None
-
-
-def takes_field(name: str, role: str, facts: Facts) -> bool:
-    """Whether the target takes a field of this name in messages of this role, or ignores it."""
-    return _kept(Extras(facts.dialect, {name: b""}), role, facts) is not None
-
-
 def _without(extras: Extras, refused: tuple[str, ...]) -> Extras | None:
     fields = {name: value for name, value in extras.fields.items() if name not in refused}
     if len(fields) == len(extras.fields):
         return extras
     return Extras(extras.dialect, fields) if fields else None
-
-
-def _is_foreign(name: str, facts: Facts) -> bool:
-    return facts.foreign_settings is Stance.REFUSES and name in facts.vendor_fields
 
 
 def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:

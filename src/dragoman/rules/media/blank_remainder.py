@@ -18,8 +18,8 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
-from dragoman.rules.clean.empty_content import refuses_emptiness, without_emptiness
 from dragoman.rules.context import Context
+from dragoman.rules.emptiness import refuses_emptiness, without_emptiness
 from dragoman.rules.rule import rule
 
 

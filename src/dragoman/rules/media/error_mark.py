@@ -24,9 +24,9 @@ from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.place.late_system import tagged
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
+from dragoman.rules.tagging import tagged
 
 TAG = "[error] "
 

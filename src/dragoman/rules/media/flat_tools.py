@@ -30,7 +30,7 @@ from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import call_text, result_text
-from dragoman.rules.name.tool_name_form import new_names
+from dragoman.rules.naming import new_names
 from dragoman.rules.rule import rule
 
 

@@ -21,14 +21,13 @@ becomes
 
 from __future__ import annotations
 
-from base64 import b64decode
 from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import prefixed, quote, unquote
+from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import FIELD, MADE, Message, Role
 from dragoman.conversation.parts import (
     BESIDE,
@@ -47,9 +46,9 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
 from dragoman.rules.block_words import LISTINGS, THOUGHTS, block_words
-from dragoman.rules.clean.stray_field import takes_field
 from dragoman.rules.context import Context
-from dragoman.rules.media_types import usual_type
+from dragoman.rules.known_fields import takes_field
+from dragoman.rules.media_words import in_words, read_text_file, usual_type
 from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
@@ -124,40 +123,12 @@ def _media(message: Message, part: Media, context: Context) -> Swap | None:
         if part.detail is None or facts.media_detail is not REFUSES:
             return None
         return Swap((replace(part, detail=None),), "left out the level of detail", Loss.METADATA)
-    plain = None if isinstance(part.source, Plain) else _plain(part)
+    plain = None if isinstance(part.source, Plain) else read_text_file(part)
     if plain is not None:
         as_text = replace(part, source=plain)
         if not _refused(message.role, as_text, medium, facts, message.at == FIELD):
             return Swap((as_text,), "gave a document as its text", Loss.NOTHING)
     return in_words(part)
-
-
-def in_words(part: Media) -> Swap:
-    """A text in place of media: that of a document which is text, else a line that says what was there."""
-    plain = part.source if isinstance(part.source, Plain) else _plain(part)
-    if plain is None:
-        return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {_article(part)}")
-    head = f"[document: {part.title}]\n" if part.title else ""
-    return Swap((Text(prefixed(head, plain.literal)),), "turned a document into text", Loss.NOTHING)
-
-
-def _plain(part: Media) -> Plain | None:
-    """The text of a file that holds nothing else; None for all other files."""
-    source = part.source
-    if not isinstance(source, Inline) or not _is_text(source.media_type):
-        return None
-    try:
-        return Plain(quote(b64decode(unquote(source.data), validate=True).decode()))
-    except ValueError:
-        return None
-
-
-def _is_text(media_type: str) -> bool:
-    name = media_type.partition(";")[0].strip().lower()
-    return name.startswith("text/") or name in _TEXTS
-
-
-_TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml")
 
 
 def _refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bool = False) -> bool:
@@ -190,22 +161,6 @@ def _stances(medium: Medium) -> dict[Role, Stance]:
         Role.DEVELOPER: medium.system,
         Role.TOOL: medium.result,
     }
-
-
-def _stand_in(part: Media) -> str:
-    match part.source:
-        case Remote(url):
-            return f"[{part.kind.value}: {url}]"
-        case Inline(media_type, _):
-            words = part.title or media_type
-            return f"[{part.kind.value}: {words}]"
-        case Stored(identity):
-            return f"[{part.kind.value}: {part.title or identity}]"
-    return f"[{part.kind.value}]"
-
-
-def _article(part: Media) -> str:
-    return ("an " if part.kind.value[0] in "aeiou" else "a ") + part.kind.value
 
 
 def _stays_beside(part: Media, context: Context) -> bool:
@@ -251,7 +206,7 @@ def _is_answered(messages: tuple[Message, ...], index: int) -> bool:
 def _without_media(message: Message, context: Context, notes: list[Note]) -> tuple[Message, list[Part]]:
     """The turn without media that the target takes from users alone, and that media. Documents of text stay."""
     taken = [part for part in message.parts if isinstance(part, Media) and _movable(part, message, context.facts)]
-    taken = [part for part in taken if not isinstance(part.source, Plain) and _plain(part) is None]
+    taken = [part for part in taken if not isinstance(part.source, Plain) and read_text_file(part) is None]
     taken = [part for part in taken if not _stays_beside(part, context)]
     if not taken:
         return message, []

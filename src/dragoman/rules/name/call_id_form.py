@@ -25,10 +25,9 @@ from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
-from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.parts import LEGACY, Call, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
-from dragoman.rules.clean.legacy_function_call import LEGACY
 from dragoman.rules.context import Context
 from dragoman.rules.naming import form, takes_common_ids
 from dragoman.rules.rule import rule

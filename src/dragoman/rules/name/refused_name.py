@@ -30,9 +30,9 @@ from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.place.late_system import tagged
 from dragoman.rules.rewriting import Edit, edit, kept, rewrite_messages
 from dragoman.rules.rule import rule
+from dragoman.rules.tagging import tagged
 
 
 @rule(

@@ -23,8 +23,7 @@ from msgspec.structs import replace
 from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.parts import Json
+from dragoman.conversation.literals import unquote
 from dragoman.conversation.settings import UNNAMED, ResponseFormat
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
@@ -32,7 +31,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.naming import form, replace_odd_letters
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
-from dragoman.wire.json_reader import render_object, split_members
+from dragoman.rules.schema.labels import label_schema, read_text_member
 
 _LENGTH = 64
 """The greatest length of a name that is made here."""
@@ -67,7 +66,7 @@ def _write_name(wanted: ResponseFormat, facts: Facts, notes: list[Note]) -> Resp
 
 def _put_inside(wanted: ResponseFormat, facts: Facts, notes: list[Note]) -> ResponseFormat:
     labelled = label_schema(wanted)
-    title = _member(labelled, "title")
+    title = read_text_member(labelled, "title")
     if wanted.name not in ("", UNNAMED):
         did, loses = "made the name of the answer's schema its title", Loss.NOTHING
         if title != wanted.name:
@@ -75,27 +74,7 @@ def _put_inside(wanted: ResponseFormat, facts: Facts, notes: list[Note]) -> Resp
         notes.append(Note(did, key="response_format", loses=loses, before=wanted.name, after=title))
     if wanted.description is not None:
         did, loses = "put the description of the answer's schema into the schema", Loss.NOTHING
-        if unquote(wanted.description) not in _member(labelled, "description"):
+        if unquote(wanted.description) not in read_text_member(labelled, "description"):
             did, loses = "left out the description of the answer's schema", Loss.METADATA
         notes.append(Note(did, key="response_format", loses=loses, before=wanted.description, after=labelled))
     return replace(wanted, schema=labelled, name="", description=None)
-
-
-def label_schema(wanted: ResponseFormat) -> Json | None:
-    """The schema of an answer with its name and its description inside, if there is a place for them."""
-    if wanted.schema is None or wanted.schema[:1] != b"{":
-        return wanted.schema
-    labels: dict[str, Json] = {}
-    found = split_members(wanted.schema)
-    if wanted.name not in ("", UNNAMED) and "title" not in found:
-        labels["title"] = quote(wanted.name)
-    about, own = unquote(wanted.description or b'""'), _member(wanted.schema, "description")
-    if about and about not in own:
-        labels["description"] = quote(f"{about}\n\n{own}" if own else about)
-    return render_object(labels | {key: bytes(value) for key, value in found.items() if key not in labels})
-
-
-def _member(schema: Json | None, name: str) -> str:
-    """A text of the schema; empty if it has none."""
-    raw = bytes(split_members(schema).get(name, b"")) if schema is not None and schema[:1] == b"{" else b""
-    return unquote(raw) if raw[:1] == b'"' else ""

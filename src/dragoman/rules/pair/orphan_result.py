@@ -22,7 +22,7 @@ from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import results_to_text
 from dragoman.rules.rule import rule
-from dragoman.rules.settings.refused_setting import relies_on_stored_state
+from dragoman.rules.top_level_fields import relies_on_stored_state
 
 
 @rule(

@@ -29,17 +29,15 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
-from dragoman.conversation.literals import prefixed, quote
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Opaque, Part, Text
+from dragoman.conversation.parts import Opaque
 from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts, Stance, SystemPlace
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_indexed
 from dragoman.rules.rule import KEEP, rule
-
-DID = "turned into a user turn"
+from dragoman.rules.tagging import TURNED, as_user
 
 
 @rule(
@@ -66,21 +64,9 @@ def late_system(conversation: Conversation, context: Context) -> Rewrite:
     prefix = context.text("system_prefix")
 
     def turned(index: int, message: Message) -> Edit | None:
-        return edit(as_user(message, prefix), DID) if index in refused else None
+        return edit(as_user(message, prefix), TURNED) if index in refused else None
 
     return rewrite_indexed(conversation, turned)
-
-
-def as_user(message: Message, prefix: str) -> Message:
-    """The system's words as a user turn, tagged."""
-    return replace(message, role=Role.USER, parts=tagged(message.parts, prefix), name=None)
-
-
-def tagged(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
-    first = parts[0] if parts else None
-    if type(first) is not Text:
-        return (Text(quote(prefix)), *parts)
-    return (replace(first, literal=prefixed(prefix, first.literal)), *parts[1:])
 
 
 def _refused(messages: tuple[Message, ...], opening: int, facts: Facts) -> set[int]:

@@ -27,9 +27,6 @@ becomes
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
@@ -38,43 +35,11 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
-from dragoman.errors import OptionError, near_match
 from dragoman.profiles.facts import Facts, Stance, SystemCount
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import join_lines, plain_text
-from dragoman.rules.rule import FAIL, KEEP, rule
-
-AUTO_SEPARATOR = "\n\n"
-JOIN_SEPARATOR = "\n\n---\n\n"
-
-SEPARATE = "separate"
-OPTIONS = ("auto", SEPARATE, "join")
-_KEYWORDS: dict[object, str] = {
-    **{name: name for name in (*OPTIONS, KEEP, FAIL)},
-    True: "join",
-    "true": "join",
-    False: "separate",
-    "false": "separate",
-}
-_WORD = re.compile(r"[A-Za-z][A-Za-z-]*")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
-
-
-def parse_choice(choice: Any) -> str | dict[str, str]:
-    """One of the options, or `{"join": SEPARATOR}`. A word that is no option is a mistake and no separator."""
-    if isinstance(choice, bool | str) and choice in _KEYWORDS:
-        return _KEYWORDS[choice]
-    if isinstance(choice, dict) and choice.keys() == {"join"} and isinstance(choice["join"], str):
-        return {"join": choice["join"]}
-    if isinstance(choice, str) and choice.startswith("join:"):
-        return {"join": _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), choice.removeprefix("join:"))}
-    if isinstance(choice, str) and not _WORD.fullmatch(choice):
-        return {"join": choice}
-    raise OptionError(
-        f'many-systems cannot be "{choice}"; {near_match(str(choice), (*OPTIONS, KEEP, FAIL))}',
-        hint='write {"join": "…"} for a separator',
-    )
+from dragoman.rules.rule import FAIL, rule
+from dragoman.rules.system_separators import OPTIONS, SEPARATE, parse_choice, separator
 
 
 @rule(
@@ -106,14 +71,6 @@ def many_systems(conversation: Conversation, context: Context) -> Rewrite:
 
 def _of_parts(leading: tuple[Message, ...]) -> Message:
     return replace(leading[0], parts=tuple(part for message in leading for part in message.parts), listed=True)
-
-
-def separator(choice: Any) -> str:
-    """What stands between two texts."""
-    chosen = "auto" if choice is None else parse_choice(choice)
-    if isinstance(chosen, dict):
-        return chosen["join"]
-    return JOIN_SEPARATOR if chosen == "join" else AUTO_SEPARATOR
 
 
 def _joined(leading: tuple[Message, ...], between: str, facts: Facts) -> Message:

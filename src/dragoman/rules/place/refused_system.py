@@ -20,9 +20,9 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import SystemCount
 from dragoman.rules.context import Context
-from dragoman.rules.place.late_system import DID, as_user
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
+from dragoman.rules.tagging import TURNED, as_user
 
 
 @rule(
@@ -35,6 +35,6 @@ def refused_system(conversation: Conversation, context: Context) -> Rewrite:
     prefix = context.text("system_prefix")
 
     def turned(message: Message) -> Edit | None:
-        return edit(as_user(message, prefix), DID) if message.role in SYSTEM_ROLES else None
+        return edit(as_user(message, prefix), TURNED) if message.role in SYSTEM_ROLES else None
 
     return rewrite_messages(conversation, turned)

@@ -25,9 +25,9 @@ from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.place.many_systems import SEPARATE, parse_choice
 from dragoman.rules.rewriting import Edit, edit, join_lines, plain_text, rewrite_messages
 from dragoman.rules.rule import rule
+from dragoman.rules.system_separators import SEPARATE, parse_choice
 
 
 @rule(

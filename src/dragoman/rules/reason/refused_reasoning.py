@@ -36,9 +36,9 @@ from dragoman.conversation.parts import CHAT_FIELDS, Part, Reasoning
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.reasoning import find_demanding
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
-from dragoman.rules.shape.missing_reasoning import find_demanding
 from dragoman.rules.tagging import thinking_text
 
 

@@ -26,7 +26,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
-from dragoman.rules.settings.refused_setting import lost_with
+from dragoman.rules.top_level_fields import lost_with
 
 
 @rule(

@@ -37,9 +37,9 @@ from dragoman.conversation.settings import SUMMARY, Settings, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, ThinkingForm, ThoughtRequest
 from dragoman.rules.context import Context
+from dragoman.rules.reasoning import can_be_asked, thinks
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
-from dragoman.rules.shape.missing_reasoning import can_be_asked, thinks
 
 
 @rule(

@@ -30,7 +30,6 @@ from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
-from dragoman.rules.shape.forced_tool import is_forced, softened
 
 
 @rule(
@@ -43,8 +42,8 @@ from dragoman.rules.shape.forced_tool import is_forced, softened
 )
 def forced_loop(conversation: Conversation, context: Context) -> Rewrite:
     choice, messages = conversation.settings.tool_choice, conversation.messages
-    if choice is None or not messages or messages[-1].role is not Role.TOOL or not is_forced(choice):
+    if choice is None or not messages or messages[-1].role is not Role.TOOL or not choice.forces:
         return Rewrite(conversation)
-    free = softened(choice)
+    free = choice.soften()
     note = Note("let the model choose: its calls are answered", key="tool_choice", before=choice, after=free)
     return rewrite_settings(conversation, [note], tool_choice=free)

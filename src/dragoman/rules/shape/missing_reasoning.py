@@ -27,11 +27,12 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Call, Reasoning, Text
-from dragoman.conversation.settings import Effort, Settings, Thinking
+from dragoman.conversation.parts import Reasoning, Text
+from dragoman.conversation.settings import Thinking
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, ThinkingForm, ThoughtRequest
+from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need
 from dragoman.rules.context import Context
+from dragoman.rules.reasoning import find_demanding, thinks
 from dragoman.rules.rewriting import Edit, rewrite_indexed, rewrite_settings
 from dragoman.rules.rule import rule
 
@@ -53,33 +54,6 @@ def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     return _turned_off(conversation)
 
 
-def can_be_asked(facts: Facts) -> bool:
-    """May a request tell the target whether and how much to think?"""
-    return facts.thinking is not Stance.REFUSES and facts.thinking_form is not ThinkingForm.NONE
-
-
-def thinks(settings: Settings, facts: Facts) -> bool:
-    """Will the target think on this request?"""
-    thinking = settings.thinking
-    if not can_be_asked(facts):
-        return facts.reasoning_default
-    if thinking is None or (thinking.on is None and thinking.effort is None and thinking.budget is None):
-        return facts.reasoning_default or (thinking is not None and is_shown_by_thinking(thinking, facts))
-    if thinking.on is not None:
-        return thinking.on
-    return thinking.effort is not Effort.NONE and thinking.budget != 0
-
-
-def is_shown_by_thinking(thinking: Thinking, facts: Facts) -> bool:
-    """Is thinking meant by the wish to see thoughts? So it is if a model shows them whenever it thinks, and does
-    not think by default."""
-    if not thinking.visible:
-        return False
-    if facts.thinking_form is ThinkingForm.BUDGET:
-        return facts.thoughts_on_request is not ThoughtRequest.VISIBLE
-    return facts.thinking_form in (ThinkingForm.SWITCH, ThinkingForm.ADAPTIVE)
-
-
 def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
     filler = Reasoning(text=_FILLER, field=facts.reasoning_field)
     demanding = find_demanding(conversation.messages, facts.reasoning_required)
@@ -92,22 +66,6 @@ def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
         return Edit((filled,), "put a filler where the target demands thinking", loses=Loss.NOTHING, kind="synthetic")
 
     return rewrite_indexed(conversation, fill)
-
-
-def find_demanding(messages: tuple[Message, ...], need: Need) -> set[int]:
-    """The turns that must have thinking. The last message may be words that the model goes on with."""
-    if need not in NEEDS_FILLED:
-        return set()
-    calling = {at for at, message in enumerate(messages) if any(type(part) is Call for part in message.parts)}
-    if need is Need.TOOL_TURNS:
-        return calling
-    found = set(calling)
-    called = False
-    for at, message in enumerate(messages[:-1]):
-        called = message.role is not Role.USER and (called or at in calling)
-        if called and message.role is Role.ASSISTANT:
-            found.add(at)
-    return found
 
 
 def _turned_off(conversation: Conversation) -> Rewrite:

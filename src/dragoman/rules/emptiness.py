@@ -1,0 +1,96 @@
+"""Messages without texts that are empty or blank, as far as a target refuses them."""
+
+from __future__ import annotations
+
+from operator import is_
+
+from msgspec.structs import replace
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Part, Reasoning, Result, Text
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+
+REFUSES = Stance.REFUSES
+
+
+def refuses_emptiness(facts: Facts) -> bool:
+    """Is there any place where the target takes no empty text?"""
+    found = (facts.empty_user, facts.empty_assistant, facts.empty_system, facts.empty_beside, facts.blank_text)
+    return REFUSES in (*found, facts.empty_system_block)
+
+
+def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
+    def cleaned(message: Message) -> Edit | None:
+        if message.role is Role.TOOL:
+            return _of_results(message, context.facts)
+        if not any(_is_empty(part) for part in message.parts):
+            return None
+        texts = _content(message.parts, context.facts)
+        if not all(_is_empty(part) for part in texts):
+            return _beside(message, context.facts)
+        return _alone(message, texts, context)
+
+    return rewrite_messages(conversation, cleaned)
+
+
+def _of_results(message: Message, facts: Facts) -> Edit | None:
+    """Results in blocks without empty texts: a result may hold nothing."""
+    parts = tuple([_without_empty(part) if type(part) is Result and part.listed else part for part in message.parts])
+    if facts.blank_text is not REFUSES or all(map(is_, parts, message.parts)):
+        return None
+    return edit(replace(message, parts=parts), "took an empty text out of a result", loses=Loss.NOTHING)
+
+
+def _without_empty(result: Result) -> Result:
+    kept = tuple([part for part in result.parts if not (type(part) is Text and part.literal == EMPTY)])
+    return result if len(kept) == len(result.parts) else replace(result, parts=kept)
+
+
+def _content(parts: tuple[Part, ...], facts: Facts) -> tuple[Part, ...]:
+    """Thinking that goes into a field of its own is no content."""
+    if not facts.reasoning_field:
+        return parts
+    return tuple([part for part in parts if type(part) is not Reasoning])
+
+
+def _is_empty(part: Part) -> bool:
+    return type(part) is Text and part.blank
+
+
+def _beside(message: Message, facts: Facts) -> Edit | None:
+    if facts.empty_beside is not REFUSES:
+        return None
+    kept = tuple(part for part in message.parts if not (type(part) is Text and part.literal == EMPTY))
+    return (
+        edit(replace(message, parts=kept), "took out an empty text", loses=Loss.NOTHING)
+        if len(kept) < len(message.parts)
+        else None
+    )
+
+
+def _alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit | None:
+    empty = all(type(part) is Text and part.literal == EMPTY for part in texts)
+    as_block = message.listed and empty and _block_stance(message.role, context.facts) is REFUSES
+    if not as_block and not _refused(message.role, empty, context.facts):
+        return None
+    if message.role is Role.USER:
+        filled = replace(message, parts=(Text(quote(context.text("empty_content"))),), listed=False)
+        return Edit((filled,), "put a placeholder into an empty turn", loses=Loss.NOTHING, kind="synthetic")
+    thought = len(texts) < len(message.parts)
+    return Edit((), "took out an empty message", loses=Loss.METADATA if thought else Loss.NOTHING)
+
+
+def _block_stance(role: Role, facts: Facts) -> Stance:
+    """An empty text in a list: if it is refused beside others, it is refused alone as well."""
+    return facts.empty_system_block if role is Role.SYSTEM else facts.empty_beside
+
+
+def _refused(role: Role, empty: bool, facts: Facts) -> bool:
+    stances = {Role.USER: facts.empty_user, Role.ASSISTANT: facts.empty_assistant}
+    stance = stances.get(role, facts.empty_system)
+    return stance is REFUSES or (not empty and facts.blank_text is REFUSES)

@@ -1,0 +1,50 @@
+"""Fields of messages, parts and tools beside those of their dialect: which of them a target takes."""
+
+from __future__ import annotations
+
+from dragoman.conversation.parts import Extras, Part, Result
+from dragoman.conversation.traits import LEFTOVERS
+from dragoman.profiles.facts import Facts, Stance
+
+
+def have_fields(parts: tuple[Part, ...]) -> bool:
+    """Whether one of them has fields other than those of its dialect. Few have, so all are checked first."""
+    for part in parts:  # noqa: SIM110  a generator costs twice as much
+        if part.extras is not None or (type(part) is Result and have_fields(part.parts)):
+            return True
+    return False
+
+
+def refuses_fields(facts: Facts, inside: bool) -> bool:
+    """Are unknown fields refused: in messages, calls and tools, or `inside` the parts of a message?"""
+    return facts.unknown_fields is Stance.REFUSES or (inside and facts.part_fields is Stance.REFUSES)
+
+
+def keep_known(
+    extras: Extras | None, role: str, facts: Facts, leftovers: frozenset[str] = LEFTOVERS, inside: bool = False
+) -> Extras | None:
+    """The fields that may stay. The same object if all may. `leftovers`: fields that a stream may have left here,
+    or in an object of the same part (`functionCall.done`). `inside`: these are fields of a content part."""
+    if extras is None:
+        return None
+    if extras.dialect != facts.dialect:
+        return None
+    allowed = {*facts.message_fields.get(role, ()), *facts.message_fields.get("*", ())}
+    refuses = refuses_fields(facts, inside)
+    fields = {
+        name: value
+        for name, value in extras.fields.items()
+        if name in allowed or not (refuses or name.rpartition(".")[2] in leftovers or _is_foreign(name, facts))
+    }
+    if len(fields) == len(extras.fields):
+        return extras
+    return Extras(extras.dialect, fields) if fields else None
+
+
+def takes_field(name: str, role: str, facts: Facts) -> bool:
+    """Whether the target takes a field of this name in messages of this role, or ignores it."""
+    return keep_known(Extras(facts.dialect, {name: b""}), role, facts) is not None
+
+
+def _is_foreign(name: str, facts: Facts) -> bool:
+    return facts.foreign_settings is Stance.REFUSES and name in facts.vendor_fields
