@@ -134,6 +134,50 @@ def test_options_of_a_stream_stay_with_it(target: str) -> None:
     assert sent({"messages": [HELLO], "stream_options": None}, target).changes == []
 
 
+GO: dict[str, Any] = {"name": "go", "parameters": {"type": "object", "properties": {"to": {"type": "string"}}}}
+GO_TOOL: dict[str, Any] = {"type": "function", "function": GO}
+STRICT_NULL = {"messages": [HELLO], "tools": [{**GO_TOOL, "function": {**GO, "strict": None}}]}
+AT_STRICT = "/tools/0/function/strict"
+
+
+@pytest.mark.parametrize("target", ["cerebras/m", "sglang/m", "together/m"])
+def test_a_null_that_the_dialect_allows_goes_if_the_target_refuses_it(target: str) -> None:
+    done = sent(STRICT_NULL, target)
+    assert done.json["tools"] == [GO_TOOL]
+    assert done.changes == [("off-schema", AT_STRICT, "nothing", False)]
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "groq/llama-3.1-8b", "openai-compatible/m"])
+def test_a_null_that_the_dialect_allows_stays_otherwise(target: str) -> None:
+    done = sent(STRICT_NULL, target)
+    assert (done.json["tools"], done.changes) == (STRICT_NULL["tools"], [])
+
+
+def test_a_null_that_the_dialect_allows_is_no_loss_in_a_translation() -> None:
+    assert sent(STRICT_NULL, "anthropic/claude-sonnet-4-5", source="openai-chat", max_loss="metadata").changes == [
+        ("required-setting", "/max_tokens", "nothing", True)
+    ]
+
+
+PLACED_NULLS: dict[str, tuple[dict[str, Any], str]] = {
+    "the hint of a tool": ({"tools": [{**GO_TOOL, "cache_control": None}]}, "/tools/0/cache_control"),
+    "the schema of a format": ({"response_format": {"type": "text", "schema": None}}, "/response_format/schema"),
+    "a format without one": (
+        {"response_format": {"type": "text", "json_schema": None}},
+        "/response_format/json_schema",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACED_NULLS)
+@pytest.mark.parametrize("target", ["cerebras/m", "together/m", "openai/gpt-4o", "groq/llama-3.1-8b"])
+def test_nulls_inside_tools_and_settings_are_left_out(name: str, target: str) -> None:
+    members, at = PLACED_NULLS[name]
+    done = sent({"messages": [HELLO], **members}, target)
+    assert "None" not in str(done.json)
+    assert done.changes == [("off-schema", at, "nothing", False)]
+
+
 def test_care_repairs_it_there_too() -> None:
     odd, whole, _, _ = PLACES["arguments"]
     done = sent(odd, "openai-compatible-lenient/m", doubt="careful")

@@ -68,6 +68,7 @@ class Miss(StrEnum):
     SETTING_NAME = "setting-name"
     NO_LIMIT = "no-limit"
     NULL = "null-value"
+    NULLABLE = "nullable-value"
     TYPE = "member-type"
     NO_STREAM = "no-stream"
 
@@ -93,6 +94,7 @@ SENTENCES: dict[Miss, str] = {
     Miss.SETTING_NAME: "wrote a setting under the name that its dialect has",
     Miss.TYPE: "left out a member of another type than it has",
     Miss.NULL: "left out a null in place of a value",
+    Miss.NULLABLE: "left out a null that not every server takes",
     Miss.NO_STREAM: "left out the options of a stream, since none is asked for",
     Miss.NO_LIMIT: "left out a limit of -1, which means no limit",
 }

@@ -60,6 +60,8 @@ class ToolForm(msgspec.Struct, frozen=True):
     """Does an entry declare nothing at all?"""
     place: str = "/tools"
     """Where the list stands."""
+    nullable: frozenset[str] = frozenset()
+    """Members of an entry that may be null by the schema, although some servers refuse it."""
     needs_name: bool = False
     """Whether an entry without a type is a function, which has a name."""
 
@@ -136,7 +138,9 @@ def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -
         return []
     trimmed = without_misfits(entry, form.decode) if form.decode is not None else None
     if trimmed is not None and trimmed.misfits and not _has_odd_schema(entry):
-        misses += [_miss(one.kind, at + one.below, one.lost) for one in trimmed.misfits]
+        for one in trimmed.misfits:
+            allowed = one.lost == NULL and one.below in form.nullable
+            misses.append(_miss(Miss.NULLABLE if allowed else one.kind, at + one.below, one.lost))
         return [trimmed.raw]
     found = parse_any_tools(entry)
     if found is None:

@@ -176,6 +176,7 @@ class ChatDeclared(WireObject):
     name: Id
     description: str | UnsetType = UNSET
     parameters: JsonObject = ABSENT
+    strict: bool | UnsetType = UNSET
 
 
 class ChatDeclaredTool(WireObject):
@@ -183,6 +184,7 @@ class ChatDeclaredTool(WireObject):
 
     type: str
     function: ChatDeclared
+    cache_control: JsonObject = ABSENT
 
 
 class ChatTool(WireObject):
@@ -195,6 +197,7 @@ class ChatTool(WireObject):
     toolSpec: UnsetType = UNSET  # noqa: N815
     name: Id | UnsetType = UNSET
     parameters: JsonObject = ABSENT
+    cache_control: JsonObject = ABSENT
 
 
 open_tool = open_decoder(ChatTool)
@@ -231,7 +234,7 @@ class ChatFormat(ClosedObject):
     type: str
     json_schema: ChatFormatSchema | UnsetType = UNSET
     grammar: Raw | UnsetType = UNSET
-    schema: Raw | UnsetType = UNSET
+    schema: Annotated[Raw, Holds(dict[str, Raw] | str)] = ABSENT
 
 
 class ChatStreamOptions(ClosedObject):

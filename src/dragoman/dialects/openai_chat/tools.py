@@ -70,7 +70,7 @@ def _render_meant(tool: MeantTool) -> Json:
     return render_object(entry if tool.hint is None else {**entry, "cache_control": tool.hint})
 
 
-TOOLS = ToolForm(_fits_tool, _render_meant, decode=open_declared_tool)
+TOOLS = ToolForm(_fits_tool, _render_meant, decode=open_declared_tool, nullable=frozenset({"/function/strict"}))
 
 
 def parse_tools(source: Mapping[str, Raw]) -> MeantTools:

@@ -2,10 +2,10 @@
 
 Clients write arguments as an object, leave out a type or an id, or mix in parts, tools and messages of another dialect.
 What is meant is read from it. A provider that checks requests against its schema refuses the form all the same, so it
-is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. If
-it is not known whether a provider checks, `refused_near_misses` lists the kinds that are known to be refused, such as
-messages that are no list. Everything else goes to it as the client wrote it. To a target of another dialect nothing is
-copied: each is written as it was read, and reported.
+is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. If it
+is not known whether a provider checks, `refused_near_misses` lists the kinds that are known to be refused, such as
+messages that are no list, and a null that its dialect allows. Everything else goes to it as the client wrote it. To a
+target of another dialect nothing is copied: each is written as it was read, and reported.
 
 Loses nothing in most cases. A tool without a name and what is no text in a system text are left out, which loses
 content; keys that a part does not have and optional members of a wrong type are left out, which loses metadata.
@@ -47,8 +47,10 @@ _LOSSES = {
     loses=Loss.CONTENT,
 )
 def off_schema(conversation: Conversation, context: Context) -> Rewrite:
-    misses = conversation.near_misses
-    return _cleared(conversation, [miss for miss in misses if context.translated or _is_refused(miss, context.facts)])
+    facts, misses = context.facts, conversation.near_misses
+    if context.translated:
+        return _cleared(conversation, [miss for miss in misses if miss.kind is not Miss.NULLABLE])
+    return _cleared(conversation, [miss for miss in misses if _is_refused(miss, facts)])
 
 
 def written_misses(before: Conversation, after: Conversation) -> Rewrite:
@@ -80,8 +82,8 @@ def _cleared(conversation: Conversation, cleared: list[NearMiss]) -> Rewrite:
 
 
 def _is_refused(miss: NearMiss, facts: Facts) -> bool:
-    checked = facts.off_schema is Stance.REFUSES or miss.kind in facts.refused_near_misses
-    return checked and miss.kind not in facts.near_misses
+    checked = facts.off_schema is Stance.REFUSES and miss.kind is not Miss.NULLABLE
+    return (checked or miss.kind in facts.refused_near_misses) and miss.kind not in facts.near_misses
 
 
 def _written_anew(message: Message, items: set[int], whole: bool) -> Message:
