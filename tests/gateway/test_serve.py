@@ -227,6 +227,8 @@ def test_a_start_loads_nothing_that_it_does_not_need() -> None:
         "dragoman.emulators.emulator_core",
         "opentelemetry",
         "multiprocessing.pool",
+        "websockets",
+        "importlib.resources",
     )
     modules = "sys, dragoman.gateway.http.server, dragoman.cli.commands.gateway.serve"
     source = f"import {modules}\nprint([n for n in {late!r} if n in sys.modules])"

@@ -28,6 +28,7 @@ import dragoman
 from dragoman.profiles import models
 from dragoman.profiles.model_patterns import LONGEST_NAME, model_expression
 from dragoman.profiles.profile import Profiles, builtin_names, dialect_layer
+from dragoman.wire.late_pattern import LatePattern
 
 Compiled = re.Pattern[str] | re.Pattern[bytes]
 
@@ -65,7 +66,6 @@ BUILT: dict[str, tuple[str, ...]] = {
     "emulators/step_conditions.py": (),  # a test's own
     "engine/answer/frame_template.py": (),  # tried at one place, and never goes back
     "engine/exchange/corrections.py": (),  # the texts are escaped, and short
-    "engine/exchange/lessons.py": (),  # found as values
     "engine/memory/continued_requests.py": (),  # found as values
     "profiles/model_patterns.py": (),  # found by `_of_models`
     "profiles/models.py": (),  # found by `_of_models`
@@ -75,7 +75,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "rules/schema/objects.py": (),
     "rules/settings/setting_range.py": (r"[a-zA-Z0-9\-_]+",),
     "store/journals/redaction.py": (r"sk\-secret\-one|sk\-secret",),
-    "wire/error_wording.py": (),  # found as values
+    "wire/late_pattern.py": (),  # found as values
 }
 """Files that build patterns when they run, with examples of what they build that is found in no other way."""
 
@@ -111,6 +111,8 @@ def _in_modules() -> Iterator[Found]:
 
 def _inside(value: Any, seen: set[int], depth: int) -> Iterator[tuple[Compiled, str]]:
     """The patterns in a value, each with the method of it that is meant, if that is known."""
+    if isinstance(value, LatePattern):
+        value = value.compiled
     if isinstance(value, re.Pattern):
         yield value, ""
         return

@@ -8,10 +8,10 @@ from __future__ import annotations
 import tomllib
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from importlib import resources
 
 import msgspec
 
+from dragoman.profiles.data_files import DATA
 from dragoman.profiles.model_patterns import LONGEST_NAME
 
 
@@ -30,7 +30,7 @@ class NameFamily(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @lru_cache(maxsize=1)
 def all_families() -> tuple[NameFamily, ...]:
-    text = resources.files("dragoman.profiles").joinpath("data", "families", "families.toml").read_text("utf-8")
+    text = (DATA / "families" / "families.toml").read_text("utf-8")
     return tuple(msgspec.convert(tomllib.loads(text)["families"], list[NameFamily]))
 
 

@@ -12,11 +12,11 @@ import datetime
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import msgspec
 
+from dragoman.profiles.data_files import DATA
 from dragoman.profiles.facts import ACCEPTS, REFUSES, UNKNOWN, Need, Stance, ThinkingForm
 from dragoman.profiles.model_patterns import ModelPatterns
 
@@ -84,8 +84,7 @@ class CatalogueUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @lru_cache(maxsize=1)
 def catalogue() -> tuple[ModelEntry, ...]:
     """Every entry, in the order of the files."""
-    folder = resources.files("dragoman.profiles").joinpath("data", "models")
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    files = sorted((DATA / "models").glob("*.toml"), key=lambda file: file.name)
     return tuple(model for file in files for model in read_models(file.read_text("utf-8")))
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import datetime
 import tomllib
 from functools import lru_cache
-from importlib import resources
 
 import msgspec
 
+from dragoman.profiles.data_files import DATA
 from dragoman.profiles.facts import ACCEPTS, REFUSES
 from dragoman.profiles.models import ModelEntry, find_model
 from dragoman.profiles.prices import TokenPrice, find_price
@@ -46,7 +46,7 @@ class OfferedModel(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def all_offers() -> tuple[Offer, ...]:
-    text = resources.files("dragoman.profiles").joinpath("data", "offers", "offers.toml").read_text("utf-8")
+    text = (DATA / "offers" / "offers.toml").read_text("utf-8")
     return tuple(msgspec.convert(tomllib.loads(text)["offers"], list[Offer]))
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import datetime
 import tomllib
 from functools import lru_cache
-from importlib import resources
 from math import inf
 
 import msgspec
 
 from dragoman.conversation.replies import MOST_TOKENS, Usage
+from dragoman.profiles.data_files import DATA
 from dragoman.profiles.model_patterns import ModelPatterns
 
 PER_MILLION = 1e-6
@@ -107,7 +107,7 @@ class PriceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @lru_cache(maxsize=1)
 def price_list() -> tuple[PriceEntry, ...]:
     """Every entry, in the order of the file."""
-    text = resources.files("dragoman.profiles").joinpath("data", "prices", "prices.toml").read_text("utf-8")
+    text = (DATA / "prices" / "prices.toml").read_text("utf-8")
     return tuple(msgspec.convert(tomllib.loads(text)["prices"], list[PriceEntry]))
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.errors import ProfileError, TargetError, near_match, nearest_first
+from dragoman.profiles.data_files import DATA
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.families import families_of, family_names
 from dragoman.profiles.mistakes import Mistake, RuleCheck, fact_mistakes, key_mistakes, rule_mistakes
@@ -455,20 +455,17 @@ def _for_twin(layer: Layer) -> Layer:
 
 @lru_cache(maxsize=1)
 def builtin_names() -> frozenset[str]:
-    files = resources.files("dragoman.profiles").joinpath("data")
-    return frozenset(entry.name[:-5] for entry in files.iterdir() if entry.name.endswith(".toml"))
+    return frozenset(file.stem for file in DATA.glob("*.toml"))
 
 
 @lru_cache(maxsize=64)
 def builtin(name: str) -> Profile:
-    file = resources.files("dragoman.profiles").joinpath("data", f"{name}.toml")
-    return read_profile(name, file.read_text("utf-8"), f"{name}.toml")
+    return read_profile(name, (DATA / f"{name}.toml").read_text("utf-8"), f"{name}.toml")
 
 
 @lru_cache(maxsize=8)
 def dialect_layer(dialect: str) -> Layer:
-    file = resources.files("dragoman.profiles").joinpath("data", "dialects", f"{dialect}.toml")
-    table = tomllib.loads(file.read_text("utf-8"))
+    table = tomllib.loads((DATA / "dialects" / f"{dialect}.toml").read_text("utf-8"))
     return Layer(f"dialect {dialect}", table.get("facts", {}), table.get("rules", {}), table.get("texts", {}))
 
 

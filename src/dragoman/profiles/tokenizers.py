@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import tomllib
 from functools import lru_cache
-from importlib import resources
 
 import msgspec
 
+from dragoman.profiles.data_files import DATA
 from dragoman.profiles.model_patterns import ModelPatterns
 
 
@@ -50,7 +50,7 @@ class _Tokenizers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @lru_cache(maxsize=1)
 def _patterns() -> ModelPatterns[TokenWeights]:
-    text = resources.files("dragoman.profiles").joinpath("data", "tokenizers", "weights.toml").read_text("utf-8")
+    text = (DATA / "tokenizers" / "weights.toml").read_text("utf-8")
     weights = msgspec.convert(tomllib.loads(text), _Tokenizers).tokenizers
     return ModelPatterns((glob, one) for one in weights for glob in one.globs)
 

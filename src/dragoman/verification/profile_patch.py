@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
-from importlib import resources
 from typing import Any
 
 from dragoman.probe.asked_dialects import asked_dialect
@@ -13,6 +12,7 @@ from dragoman.probe.check import ComparedFact
 from dragoman.probe.findings import ProbeFinding, evidence_of, facts_found
 from dragoman.probe.profile_file import MEASURED, toml_value
 from dragoman.probe.questions import Question, Verdict
+from dragoman.profiles.data_files import DATA
 from dragoman.profiles.profile import Target, builtin_names
 from dragoman.verification.fact_check import name_entry
 from dragoman.verification.run_state import FactCheck
@@ -29,7 +29,7 @@ def find_patch(target: Target, checked: FactCheck, seen: datetime.date) -> str:
     name = target.profile.name
     if name not in builtin_names():
         return "".join(lines)
-    before = resources.files("dragoman.profiles").joinpath("data", f"{name}.toml").read_text("utf-8")
+    before = (DATA / f"{name}.toml").read_text("utf-8")
     old = before.splitlines(keepends=True)
     path = f"{_FOLDER}/{name}.toml"
     return "".join(unified_diff(old, [*old, "\n", *lines], f"a/{path}", f"b/{path}"))

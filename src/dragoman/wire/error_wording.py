@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from dragoman.conversation.failures import FailureKind as Kind
+from dragoman.wire.late_pattern import LatePattern
 
 CODES: Mapping[str, Kind] = {
     "invalid_api_key": Kind.AUTH,
@@ -122,11 +123,7 @@ STATUSES: Mapping[int, Kind] = {
 }
 
 
-def _any_of(*sentences: str) -> re.Pattern[str]:
-    return re.compile("|".join(sentences), re.IGNORECASE)
-
-
-AUTH_SENTENCE = _any_of(
+AUTH_SENTENCE = LatePattern(
     r"incorrect api key",
     r"invalid api key",
     r"api key not valid",
@@ -144,10 +141,10 @@ AUTH_SENTENCE = _any_of(
 )
 """Some providers report a missing key as "permission denied"."""
 
-SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
+SENTENCES: tuple[tuple[LatePattern, Kind], ...] = (
     (AUTH_SENTENCE, Kind.AUTH),
     (
-        _any_of(
+        LatePattern(
             r"credit balance is too low",
             r"requires more credits",
             r"insufficient (?:credits|balance|quota|funds)",
@@ -156,9 +153,9 @@ SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
         ),
         Kind.QUOTA,
     ),
-    (_any_of(r"rate limit", r"too many requests", r"tokens per minute", r"requests per minute"), Kind.RATE_LIMIT),
+    (LatePattern(r"rate limit", r"too many requests", r"tokens per minute", r"requests per minute"), Kind.RATE_LIMIT),
     (
-        _any_of(
+        LatePattern(
             r"\bmodel\b.{0,200}? does not exist",
             r"is not a valid model",
             r"\bmodel not found",
@@ -173,7 +170,7 @@ SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
         Kind.NOT_FOUND,
     ),
     (
-        _any_of(
+        LatePattern(
             r"content management policy",
             r"content[ _-]filter",
             r"flagged (?:as|by|for)",
@@ -183,23 +180,26 @@ SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
         ),
         Kind.CONTENT_FILTER,
     ),
-    (_any_of(r"\boverloaded\b", r"at capacity", r"no (?:healthy|available) (?:upstream|provider)"), Kind.OVERLOADED),
-    (_any_of(r"(?:image|audio|video) input is not supported"), Kind.BAD_REQUEST),
     (
-        _any_of(
+        LatePattern(r"\boverloaded\b", r"at capacity", r"no (?:healthy|available) (?:upstream|provider)"),
+        Kind.OVERLOADED,
+    ),
+    (LatePattern(r"(?:image|audio|video) input is not supported"), Kind.BAD_REQUEST),
+    (
+        LatePattern(
             r"request (?:entity |body )?(?:is )?too large", r"payload too large", r"payload size exceeds the limit"
         ),
         Kind.TOO_LARGE,
     ),
-    (_any_of(r"\btimed? ?out\b"), Kind.TIMEOUT),
+    (LatePattern(r"\btimed? ?out\b"), Kind.TIMEOUT),
 )
 """Sentences in the order in which they are tried."""
 
 _N = r"(?P<tokens>[\d,]+)"
 _L = r"(?P<limit>[\d,]+)"
 
-CONTEXT: tuple[re.Pattern[str], ...] = tuple(
-    re.compile(sentence, re.IGNORECASE | re.DOTALL)
+CONTEXT: tuple[LatePattern, ...] = tuple(
+    LatePattern(sentence, flags=re.DOTALL)
     for sentence in (
         rf"prompt is too long: {_N} tokens > {_L} maximum",
         rf"maximum context length is {_L} tokens.{{0,80}}?prompt contains (?:at least )?{_N} (?:input )?tokens",
@@ -232,8 +232,8 @@ CONTEXT: tuple[re.Pattern[str], ...] = tuple(
 
 _I, _M = r"(?P<input>[\d,]+)", r"(?P<answer>[\d,]+)"
 
-OVERFLOW: tuple[re.Pattern[str], ...] = tuple(
-    re.compile(sentence, re.IGNORECASE | re.DOTALL)
+OVERFLOW: tuple[LatePattern, ...] = tuple(
+    LatePattern(sentence, flags=re.DOTALL)
     for sentence in (
         rf"input length and `max_tokens` exceed context limit: {_I} \+ {_M} > {_L}",
         rf"maximum context length is {_L} tokens.{{0,80}}?\({_I} (?:in the messages|of text input),? "
@@ -259,18 +259,16 @@ def matched_part(message: str) -> str:
     return f"{message[: _MOST_READ - _END_READ]} ... {message[-_END_READ:]}"
 
 
-FORM_SENTENCE = re.compile(
+FORM_SENTENCE = LatePattern(
     r"\b(?:(?:Type|Key|Value|Attribute|Index|Undefined|Template|TemplateSyntax|Validation|JSONDecode)Error\b|NoneType\b"
     r"|jinja|chat.template|unmarshal|deseriali[sz]e|must (?:be|have|contain|alternate)\b"
     r"|is not (?:supported|callable)\b"
     r"|(?:invalid|unknown|unexpected|unsupported) (?:type|value|role|message|content|field|key|param)"
     r"|can only concatenate\b|(?:not|non) (?:iterable|subscriptable)\b)",
-    re.IGNORECASE,
 )
 """What servers say with status 500 when their code meets a form that it does not expect, such as the code of a chat
 template."""
-RETRY = re.compile(
+RETRY = LatePattern(
     r"(?:retry|try again)(?: again)? (?:in|after) (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?"
     r"(?:(?P<s>\d+(?:\.\d+)?)\s?(?:s\b|sec))?(?:(?P<ms>\d+(?:\.\d+)?)\s?ms)?",
-    re.IGNORECASE,
 )

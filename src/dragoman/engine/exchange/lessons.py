@@ -19,13 +19,14 @@ from dragoman.engine.exchange import corrections
 from dragoman.engine.exchange.corrections import REFUSES, Patch, Recognised, fixed, fixed_medium, most
 from dragoman.profiles.facts import Facts
 from dragoman.wire.error_wording import matched_part
+from dragoman.wire.late_pattern import LatePattern
 
 
 class Lesson(msgspec.Struct, frozen=True):
     """A refusal that is understood."""
 
     name: str
-    says: tuple[re.Pattern[str], ...]
+    says: tuple[LatePattern, ...]
     """Patterns that are found one after another in the refusal."""
     teaches: Callable[[Recognised], Patch | None]
     """The corrected facts, or None if they say so already."""
@@ -82,7 +83,7 @@ def _lesson(
     name: str, says: str | tuple[str, ...], teaches: Callable[[Recognised], Patch | None], **more: Any
 ) -> Lesson:
     patterns = (says,) if isinstance(says, str) else says
-    return Lesson(name, tuple(re.compile(one, re.IGNORECASE | re.DOTALL) for one in patterns), teaches, **more)
+    return Lesson(name, tuple(LatePattern(one, flags=re.DOTALL) for one in patterns), teaches, **more)
 
 
 _TOOL_TYPE = r"\A(?=.*?generatecontentrequest|.*?tools\[\d{1,6}\])(?=.*?tool_type)(?=.*?one_?of)"

@@ -1,4 +1,7 @@
-"""A WebSocket for the turns of conversations, or a word that there is none."""
+"""A WebSocket for the turns of conversations, or a word that there is none.
+
+What serves one is loaded with the first: a gateway without WebSockets starts sooner.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.endpoints.generate import GOING_AWAY
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.sockets.open_sockets import SOCKETS_PER_KEY
-from dragoman.gateway.sockets.socket_session import SocketSession
 
 _OFFER = ((b"upgrade", b"websocket"), (b"connection", b"upgrade"), (b"sec-websocket-version", b"13"))
 
@@ -25,4 +27,6 @@ async def open_socket(request: ServedRequest, dialect: str) -> None:
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 426, "too_many_sockets"), _OFFER)
     named = [(ID_HEADER, request.outbound.id.encode())]
     await request.outbound.send({"type": "websocket.accept", "headers": named})
+    from dragoman.gateway.sockets.socket_session import SocketSession
+
     await SocketSession(request, dialect).run()

@@ -26,7 +26,7 @@ from urllib.parse import unquote
 import httptools
 
 from dragoman.gateway.http.http2_refusal import PREFACE, Http2Opening
-from dragoman.gateway.http.socket_protocol import HTTP_LOGGER, SocketConnection, UnreadWatch, open_handshake
+from dragoman.gateway.http.unread_watch import HTTP_LOGGER, UnreadWatch
 
 HEAD_SECONDS = 30.0
 """The time that a client has for the head of a request."""
@@ -416,6 +416,8 @@ class BoundedProtocol(UnreadWatch, asyncio.Protocol):
 
     def _has_become_socket(self, rest: bytes) -> bool:
         """Hand the connection over to a socket. False if the request has no valid handshake, or is not the next."""
+        from dragoman.gateway.http.socket_protocol import SocketConnection, open_handshake
+
         headers, last = self._headers, self._cycle
         handshake = open_handshake(headers, self.message_limit())
         if handshake is None or (last is not None and not last.complete):

@@ -32,7 +32,7 @@ from dragoman.gateway.config_names import known_names, own_profiles
 from dragoman.gateway.http import banner, open_files
 from dragoman.gateway.http.http_protocol import bounded_protocol, close_overdue
 from dragoman.gateway.http.restart_required import NewestConfig
-from dragoman.gateway.http.socket_protocol import HTTP_LOGGER
+from dragoman.gateway.http.unread_watch import HTTP_LOGGER
 from dragoman.gateway.records.metrics_board import MetricsBoard
 from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.request_log import RequestLog

@@ -18,6 +18,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from dragoman.gateway.http.inbound import GRACE_SECONDS, MIN_BYTES_PER_SECOND
+from dragoman.gateway.http.unread_watch import HTTP_LOGGER, UnreadWatch
 
 CLOSE_SECONDS = 10.0
 """The time that a client has to answer the end of a socket."""
@@ -28,7 +29,6 @@ MOST_FRAGMENTS = 4096
 SLICE = 4096
 """Bytes that are cut into frames at a time. Then others have their turn: a frame may have six bytes."""
 
-HTTP_LOGGER = logging.getLogger("dragoman.http")
 _WIRE_LOGGER = logging.getLogger("dragoman.http.frames")
 _WIRE_LOGGER.setLevel(logging.CRITICAL)
 _HANDSHAKE = frozenset({b"host", b"upgrade", b"connection", b"sec-websocket-key", b"sec-websocket-version"})
@@ -49,29 +49,6 @@ def open_handshake(headers: Head, max_message: int) -> tuple[ServerProtocol, Req
         return None
     trial = ServerProtocol(logger=_WIRE_LOGGER)
     return (wire, asked[0]) if trial.accept(asked[0]).status_code == 101 else None
-
-
-class UnreadWatch:
-    """Notices a client that does not read what waits for it."""
-
-    transport: asyncio.Transport
-    _stuck_at = -1
-    _stuck_since = 0.0
-
-    def written(self) -> int:
-        """Bytes that were given to the transport."""
-        raise NotImplementedError
-
-    def stuck(self, now: float, seconds: float) -> bool:
-        """Whether the client has read nothing of what waits for it for `seconds` or longer."""
-        waiting = self.transport.get_write_buffer_size()
-        if not waiting:
-            self._stuck_at = -1
-            return False
-        sent = self.written() - waiting
-        if sent != self._stuck_at:
-            self._stuck_at, self._stuck_since = sent, now
-        return now - self._stuck_since > seconds
 
 
 class SocketConnection(UnreadWatch, asyncio.Protocol):
