@@ -157,6 +157,16 @@ class RecordShape:
         return RecordShape(self.fields, self.required, open=True)
 
 
+def complete(**fields: Shape) -> RecordShape:
+    """An object that must have all of its keys."""
+    return RecordShape(fields, tuple(fields))
+
+
+def optional(**shapes: Shape) -> dict[str, Shape]:
+    """Fields that may be null."""
+    return {name: nullable(shape) for name, shape in shapes.items()}
+
+
 def tagged(key: str, shapes: Mapping[str, Shape], default: str | None = None) -> Shape:
     """An object whose member `key` selects the shape; `default` if it has none."""
 

@@ -14,6 +14,7 @@ from dragoman.emulators.request_shape import (
     ShapeMismatch,
     anything,
     boolean,
+    complete,
     integer,
     items,
     number,
@@ -48,51 +49,33 @@ def _union(**kinds: Shape) -> Shape:
 
 _S3 = RecordShape({"uri": text, "bucketOwner": text}, ("uri",))
 _cache_point = RecordShape({"type": one_of("default"), "ttl": one_of("5m", "1h")}, ("type",))
-_citations = RecordShape({"enabled": boolean}, ("enabled",))
-_texts = items(RecordShape({"text": text}, ("text",)))
+_citations = complete(enabled=boolean)
+_texts = items(complete(text=text))
 _IMAGES = ("png", "jpeg", "gif", "webp")
 _FILES = ("pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md")
-_image = RecordShape(
-    {"format": one_of(*_IMAGES), "source": _union(bytes=_filled, s3Location=_S3)}, ("format", "source")
+_image = complete(format=one_of(*_IMAGES), source=_union(bytes=_filled, s3Location=_S3))
+_document = complete(name=_filled, source=_union(bytes=_filled, text=_filled, content=_texts, s3Location=_S3)).adding(
+    {"format": one_of(*_FILES), "context": text, "citations": _citations}
 )
-_document = RecordShape(
-    {
-        "name": _filled,
-        "format": one_of(*_FILES),
-        "source": _union(bytes=_filled, text=_filled, content=_texts, s3Location=_S3),
-        "context": text,
-        "citations": _citations,
-    },
-    ("name", "source"),
-)
-_video = RecordShape({"format": text, "source": _union(bytes=_filled, s3Location=_S3)}, ("format", "source"))
+_video = complete(format=text, source=_union(bytes=_filled, s3Location=_S3))
 # The formats of films are an enum in the service model, but `video/mp4` was taken by Nova (recorded).
-_audio = RecordShape({"format": text, "source": _union(bytes=_filled, s3Location=_S3)}, ("format", "source"))
-_search = RecordShape(
-    {"source": text, "title": text, "content": _texts, "citations": _citations}, ("source", "title", "content")
-)
+_audio = complete(format=text, source=_union(bytes=_filled, s3Location=_S3))
+_search = complete(source=text, title=text, content=_texts).adding({"citations": _citations})
 _reasoning = _union(
     reasoningText=RecordShape({"text": text, "signature": text}, ("text",)),
     redactedContent=_filled,
 )
 _guard = _union(
-    text=RecordShape(
-        {"text": text, "qualifiers": items(one_of("grounding_source", "query", "guard_content"))}, ("text",)
-    ),
-    image=RecordShape({"format": one_of("png", "jpeg"), "source": _union(bytes=_filled)}, ("format", "source")),
+    text=complete(text=text).adding({"qualifiers": items(one_of("grounding_source", "query", "guard_content"))}),
+    image=complete(format=one_of("png", "jpeg"), source=_union(bytes=_filled)),
 )
 _call = RecordShape({"toolUseId": text, "name": text, "input": anything, "type": text}, ("toolUseId", "name", "input"))
-_result = RecordShape(
-    {
-        "toolUseId": text,
-        "content": items(
-            _union(json=anything, text=text, image=_image, document=_document, video=_video, searchResult=_search)
-        ),
-        "status": one_of("success", "error"),
-        "type": text,
-    },
-    ("toolUseId", "content"),
-)
+_result = complete(
+    toolUseId=text,
+    content=items(
+        _union(json=anything, text=text, image=_image, document=_document, video=_video, searchResult=_search)
+    ),
+).adding({"status": one_of("success", "error"), "type": text})
 _block = _union(
     text=text,
     image=_image,
@@ -109,25 +92,16 @@ _block = _union(
     toolAddition=_object,
     toolRemoval=_object,
 )
-_message = RecordShape({"role": one_of("user", "assistant", "system"), "content": items(_block)}, ("role", "content"))
-_spec = RecordShape(
-    {"name": text, "description": _filled, "inputSchema": _union(json=_object), "strict": boolean},
-    ("name", "inputSchema"),
-)
-_tool = _union(toolSpec=_spec, systemTool=RecordShape({"name": text}, ("name",)), cachePoint=_cache_point)
-_tool_config = RecordShape(
-    {
-        "tools": items(_tool, nonempty=True),
-        "toolChoice": _union(auto=RecordShape({}), any=RecordShape({}), tool=RecordShape({"name": text}, ("name",))),
-    },
-    ("tools",),
+_message = complete(role=one_of("user", "assistant", "system"), content=items(_block))
+_spec = complete(name=text, inputSchema=_union(json=_object)).adding({"description": _filled, "strict": boolean})
+_tool = _union(toolSpec=_spec, systemTool=complete(name=text), cachePoint=_cache_point)
+_tool_config = complete(tools=items(_tool, nonempty=True)).adding(
+    {"toolChoice": _union(auto=RecordShape({}), any=RecordShape({}), tool=complete(name=text))}
 )
 _schema = RecordShape({"schema": text, "name": text, "description": text}, ("schema",))
 _output = RecordShape(
     {
-        "textFormat": RecordShape(
-            {"type": one_of("json_schema"), "structure": _union(jsonSchema=_schema)}, ("type", "structure")
-        ),
+        "textFormat": complete(type=one_of("json_schema"), structure=_union(jsonSchema=_schema)),
         "effort": one_of("low", "medium", "high", "xhigh", "max"),
     }
 )
@@ -144,7 +118,7 @@ REQUEST = RecordShape(
         "additionalModelResponseFieldPaths": items(text),
         "guardrailConfig": _object,
         "requestMetadata": table(text),
-        "serviceTier": RecordShape({"type": one_of("priority", "default", "flex", "reserved")}, ("type",)),
+        "serviceTier": complete(type=one_of("priority", "default", "flex", "reserved")),
         "performanceConfig": _object,
         "promptVariables": _object,
     }

@@ -20,6 +20,7 @@ from dragoman.emulators.request_shape import (
     MismatchKind,
     RecordShape,
     boolean,
+    complete,
     either,
     integer,
     items,
@@ -33,17 +34,8 @@ from dragoman.emulators.wire import make_id
 
 _ROLES = ("system", "user", "assistant", "tool")
 _USER_ID = re.compile(r"[a-zA-Z0-9_-]+")
-_number, _whole, _flag = nullable(number), nullable(integer), nullable(boolean)
-_call = RecordShape(
-    {
-        "id": text,
-        "type": text,
-        "function": RecordShape({"name": text, "arguments": text}, ("name", "arguments"), open=True),
-    },
-    required=("function",),
-    open=True,
-)
-_part = RecordShape({"type": text, "text": text}, required=("type", "text"), open=True)
+_call = complete(function=complete(name=text, arguments=text).opened()).adding({"id": text, "type": text}).opened()
+_part = complete(type=text, text=text).opened()
 _message = RecordShape(
     {
         "content": nullable(either("a string or a sequence", text=text, items=items(_part))),
@@ -54,30 +46,21 @@ _message = RecordShape(
     },
     open=True,
 )
-_function = RecordShape(
-    {"name": text, "description": nullable(text), "parameters": mapping}, required=("name",), open=True
-)
-_tool = RecordShape({"type": text, "function": _function}, required=("type", "function"), open=True)
-_choice = RecordShape(
-    {"type": text, "function": RecordShape({"name": text}, ("name",), open=True)}, ("type", "function"), open=True
-)
+_function = complete(name=text).adding({"description": nullable(text), "parameters": mapping}).opened()
+_tool = complete(type=text, function=_function).opened()
+_choice = complete(type=text, function=complete(name=text).opened()).opened()
 # The types of known keys: the service parses into typed values, and ignores keys that it does not know.
 _REQUEST = RecordShape(
     {
         "messages": items(_message),
+        **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), nullable(number)),
+        **dict.fromkeys(("max_tokens", "top_logprobs"), nullable(integer)),
+        **dict.fromkeys(("logprobs", "stream"), nullable(boolean)),
         "tools": nullable(items(_tool)),
         "tool_choice": nullable(either("a string or an object", text=text, keys=_choice)),  # other words are not known
-        "response_format": nullable(RecordShape({"type": text}, required=("type",), open=True)),
-        "max_tokens": _whole,
-        "temperature": _number,
-        "top_p": _number,
-        "frequency_penalty": _number,
-        "presence_penalty": _number,
-        "logprobs": _flag,
+        "response_format": nullable(complete(type=text).opened()),
         "model": text,
-        "stream_options": nullable(RecordShape({"include_usage": _flag}, open=True)),
-        "top_logprobs": _whole,
-        "stream": _flag,
+        "stream_options": nullable(RecordShape({"include_usage": nullable(boolean)}, open=True)),
         "stop": nullable(either("a string or a sequence", text=text, items=items(text))),
     },
     open=True,

@@ -20,12 +20,14 @@ from dragoman.emulators.request_shape import (
     ShapeMismatch,
     anything,
     boolean,
+    complete,
     integer,
     items,
     mapping,
     nullable,
     number,
     one_of,
+    optional,
     table,
     tagged,
     text,
@@ -33,51 +35,12 @@ from dragoman.emulators.request_shape import (
 from dragoman.emulators.usage import TokenUsage
 from dragoman.emulators.wire import make_id
 
-_REQUEST_FIELDS = frozenset(
-    {
-        "messages",
-        "model",
-        "citation_options",
-        "compound_custom",
-        "disable_tool_validation",
-        "documents",
-        "exclude_domains",
-        "frequency_penalty",
-        "function_call",
-        "functions",
-        "include_domains",
-        "include_reasoning",
-        "logit_bias",
-        "logprobs",
-        "max_completion_tokens",
-        "max_tokens",
-        "metadata",
-        "n",
-        "parallel_tool_calls",
-        "presence_penalty",
-        "reasoning_effort",
-        "reasoning_format",
-        "response_format",
-        "search_settings",
-        "seed",
-        "service_tier",
-        "stop",
-        "stream",
-        "stream_options",
-        "temperature",
-        "tool_choice",
-        "tools",
-        "top_logprobs",
-        "top_p",
-        "user",
-    }
-)
 _document = RecordShape({"data": mapping, "id": nullable(text)}, required=("data",))
 _IMAGE_URL = RecordShape({"url": text, "detail": one_of("auto", "low", "high")}, required=("url",))
 _PARTS: dict[str, Shape] = {
-    "text": RecordShape({"type": text, "text": text}, required=("type", "text")),
-    "image_url": RecordShape({"type": text, "image_url": _IMAGE_URL}, required=("type", "image_url")),
-    "document": RecordShape({"type": text, "document": _document}, required=("type", "document")),
+    "text": complete(type=text, text=text),
+    "image_url": complete(type=text, image_url=_IMAGE_URL),
+    "document": complete(type=text, document=_document),
 }
 _TEXTS = chat_types.content({"text": _PARTS["text"]})
 _CALLS = items(tagged("type", {"function": chat_types.FUNCTION_CALL}))
@@ -86,51 +49,41 @@ _MESSAGES: dict[str, RecordShape] = {
     "system": chat_types.SYSTEM.adding({"content": _TEXTS}),
     "developer": chat_types.SYSTEM.adding({"content": _TEXTS}),
     "user": chat_types.USER.adding({"content": chat_types.content(_PARTS)}),
-    "assistant": RecordShape(
+    "assistant": complete(role=text).adding(
         {
-            "role": text,
             "content": nullable(_TEXTS),
             "name": text,
             "reasoning": nullable(text),
             "tool_calls": _CALLS,
             "function_call": RecordShape({"name": text, "arguments": text}),
-        },
-        required=("role",),
+        }
     ),
     "tool": chat_types.TOOL_RESULT.adding({"content": chat_types.content(_PARTS), "name": text}),
     "function": chat_types.FUNCTION_RESULT,
 }
-_NULLABLE_FIELDS: dict[str, Shape] = {
-    "frequency_penalty": number,
-    "logit_bias": table(integer),
-    "logprobs": boolean,
-    "max_completion_tokens": integer,
-    "max_tokens": integer,
-    "metadata": table(text),
-    "n": integer,
-    "parallel_tool_calls": boolean,
-    "presence_penalty": number,
-    "reasoning_effort": one_of("none", "default", "low", "medium", "high"),
-    "reasoning_format": one_of("hidden", "raw", "parsed"),
-    "response_format": tagged("type", chat_types.FORMATS),
-    "seed": integer,
-    "service_tier": one_of("auto", "on_demand", "flex", "performance"),
-    "stop": chat_types.REQUEST.fields["stop"],
-    "stream": boolean,
-    "stream_options": chat_types.REQUEST.fields["stream_options"],
-    "temperature": number,
-    "tool_choice": chat_types.tool_choice(("none", "auto", "required"), {"function": chat_types.NAMED_CHOICE}),
-    "tools": items(RecordShape({"type": text, "function": chat_types.FUNCTION}, required=("type",))),
-    "top_logprobs": integer,
-    "top_p": number,
-    "user": text,
-}
 _REQUEST = RecordShape(
     {
-        **dict.fromkeys(_REQUEST_FIELDS, anything),
-        **{name: nullable(shape) for name, shape in _NULLABLE_FIELDS.items()},
         "model": text,
         "messages": chat_types.with_messages(_MESSAGES),
+        **dict.fromkeys(("citation_options", "compound_custom", "disable_tool_validation", "documents"), anything),
+        **dict.fromkeys(("exclude_domains", "include_domains", "include_reasoning", "search_settings"), anything),
+        **dict.fromkeys(("function_call", "functions"), anything),
+        **dict.fromkeys(("frequency_penalty", "presence_penalty", "temperature", "top_p"), nullable(number)),
+        **dict.fromkeys(("max_completion_tokens", "max_tokens", "n", "seed", "top_logprobs"), nullable(integer)),
+        **dict.fromkeys(("logprobs", "parallel_tool_calls", "stream"), nullable(boolean)),
+        **optional(
+            logit_bias=table(integer),
+            metadata=table(text),
+            reasoning_effort=one_of("none", "default", "low", "medium", "high"),
+            reasoning_format=one_of("hidden", "raw", "parsed"),
+            response_format=tagged("type", chat_types.FORMATS),
+            service_tier=one_of("auto", "on_demand", "flex", "performance"),
+            stop=chat_types.REQUEST.fields["stop"],
+            stream_options=chat_types.REQUEST.fields["stream_options"],
+            tool_choice=chat_types.tool_choice(("none", "auto", "required"), {"function": chat_types.NAMED_CHOICE}),
+            tools=items(RecordShape({"type": text, "function": chat_types.FUNCTION}, required=("type",))),
+            user=text,
+        ),
     }
 )
 _REASONERS = re.compile(r"gpt-oss|qwen|deepseek-r1|kimi|reason|qwq|glm|minimax", re.IGNORECASE)
@@ -153,8 +106,8 @@ def check_fields(request: ReceivedRequest) -> ChatRefusal | None:
     for key in ("model", "messages"):
         if request.body.get(key) is None:
             return ChatRefusal(400, f"'' : property '{key}' is missing")
-    stray = next((key for key in request.body if key not in _REQUEST_FIELDS), None)
-    return None if stray is None else ChatRefusal(400, _unsupported(stray, _REQUEST_FIELDS))
+    stray = next((key for key in request.body if key not in _REQUEST.fields), None)
+    return None if stray is None else ChatRefusal(400, _unsupported(stray, _REQUEST.fields))
 
 
 def _unsupported(key: str, known: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from dragoman.emulators.request_shape import (
     ShapeMismatch,
     anything,
     boolean,
+    complete,
     either,
     integer,
     items,
@@ -21,12 +22,13 @@ from dragoman.emulators.request_shape import (
     nullable,
     number,
     one_of,
+    optional,
     table,
     tagged,
     text,
 )
 
-_TEXT_PART = RecordShape({"type": text, "text": text}, required=("type", "text"))
+_TEXT_PART = complete(type=text, text=text)
 _TEXTS = chat_types.content({"text": _TEXT_PART})
 _PICTURE = RecordShape({"url": text, "detail": nullable(text)}, required=("url",))
 _STOP = either("one of a string or array", text=text, items=items(text, expected="a string"))
@@ -37,111 +39,70 @@ def _number_or_switch(value: object, path: tuple[str | int, ...]) -> ShapeMismat
     return None if isinstance(value, bool) else integer(value, path)
 
 
-def _optional(**shapes: Shape) -> dict[str, Shape]:
-    return {name: nullable(shape) for name, shape in shapes.items()}
-
-
 # Cerebras
 
 _PARTS: Mapping[str, Shape] = {
     "text": _TEXT_PART,
-    "image_url": RecordShape({"type": text, "image_url": _PICTURE}, required=("type", "image_url")),
-    "image": RecordShape({"type": text, "image": text}, required=("type", "image")),
+    "image_url": complete(type=text, image_url=_PICTURE),
+    "image": complete(type=text, image=text),
 }
-_PLAIN_MESSAGE = RecordShape(
-    {"role": text, "content": chat_types.content(_PARTS), "name": nullable(text)}, required=("role", "content")
-)
+_PLAIN_MESSAGE = complete(role=text, content=chat_types.content(_PARTS)).adding(optional(name=text))
 _CALL = RecordShape({**chat_types.FUNCTION_CALL.fields, "index": nullable(integer)}, chat_types.FUNCTION_CALL.required)
 CEREBRAS_MESSAGES = {
     "system": _PLAIN_MESSAGE,
     "developer": _PLAIN_MESSAGE,
     "user": _PLAIN_MESSAGE,
-    "assistant": RecordShape(
-        {
-            "role": text,
-            **_optional(
-                content=_TEXTS, name=text, reasoning=_TEXTS, tool_calls=items(tagged("type", {"function": _CALL}))
-            ),
-        },
-        required=("role",),
+    "assistant": complete(role=text).adding(
+        optional(content=_TEXTS, name=text, reasoning=_TEXTS, tool_calls=items(tagged("type", {"function": _CALL})))
     ),
-    "tool": RecordShape(
-        {"role": text, "content": _TEXTS, "tool_call_id": text, "name": nullable(text)},
-        required=("role", "content", "tool_call_id"),
-    ),
+    "tool": complete(role=text, content=_TEXTS, tool_call_id=text).adding(optional(name=text)),
 }
-_NAMED = RecordShape({"type": text, "function": RecordShape({"name": text}, required=("name",))}, ("type", "function"))
-_FUNCTION = RecordShape(
-    {"name": text, **_optional(description=text, parameters=mapping), "strict": boolean}, required=("name",)
-)
-_TOOL = RecordShape({"type": text, "function": _FUNCTION}, required=("type", "function"))
-_SCHEMA = RecordShape({"name": text, **_optional(description=text, schema=mapping, strict=boolean)}, required=("name",))
+_NAMED = complete(type=text, function=complete(name=text))
+_FUNCTION = complete(name=text).adding({**optional(description=text, parameters=mapping), "strict": boolean})
+_TOOL = complete(type=text, function=_FUNCTION)
+_SCHEMA = RecordShape({"name": text, **optional(description=text, schema=mapping, strict=boolean)}, required=("name",))
 _FORMATS: Mapping[str, Shape] = {
     **chat_types.FORMATS,
-    "json_schema": RecordShape({"type": text, "json_schema": _SCHEMA}, required=("type", "json_schema")),
+    "json_schema": complete(type=text, json_schema=_SCHEMA),
 }
-CEREBRAS = RecordShape(
+CEREBRAS = complete(model=text, messages=chat_types.with_messages(CEREBRAS_MESSAGES)).adding(
     {
-        "model": text,
-        "messages": chat_types.with_messages(CEREBRAS_MESSAGES),
-        "reasoning_format": one_of("none", "parsed", "text_parsed", "raw", "hidden"),
-        **_optional(
-            clear_thinking=boolean,
-            disable_reasoning=boolean,
-            frequency_penalty=number,
+        **dict.fromkeys(("frequency_penalty", "presence_penalty", "temperature", "top_p"), nullable(number)),
+        **dict.fromkeys(("max_tokens", "max_completion_tokens", "min_tokens"), nullable(integer)),
+        **dict.fromkeys(("min_completion_tokens", "n", "seed", "top_logprobs"), nullable(integer)),
+        **dict.fromkeys(("clear_thinking", "disable_reasoning", "logprobs"), nullable(boolean)),
+        **dict.fromkeys(("parallel_tool_calls", "stream"), nullable(boolean)),
+        **optional(
             logit_bias=table(number),
-            logprobs=boolean,
-            max_completion_tokens=integer,
-            max_tokens=integer,
-            min_completion_tokens=integer,
-            min_tokens=integer,
             model_parameters=mapping,
-            n=integer,
-            parallel_tool_calls=boolean,
-            prediction=RecordShape({"type": one_of("content"), "content": _TEXTS}, required=("type", "content")),
-            presence_penalty=number,
+            prediction=complete(type=one_of("content"), content=_TEXTS),
             prompt_cache_key=text,
             reasoning_effort=one_of("none", "low", "medium", "high"),
             response_format=tagged("type", _FORMATS),
-            seed=integer,
             service_tier=_TIER,
             stop=_STOP,
-            stream=boolean,
-            stream_options=RecordShape(_optional(include_usage=boolean)),
-            temperature=number,
+            stream_options=RecordShape(optional(include_usage=boolean)),
             tool_choice=either("one of a string or object", text=one_of("none", "auto", "required"), keys=_NAMED),
             tools=items(_TOOL),
-            top_logprobs=integer,
-            top_p=number,
             user=text,
         ),
-    },
-    required=("model", "messages"),
+        "reasoning_format": one_of("none", "parsed", "text_parsed", "raw", "hidden"),
+    }
 )
 
 # Fireworks: one message for all roles, one part for all kinds
 
-_FILM = RecordShape(
-    {"url": text, **_optional(detail=text, max_frames=integer, sample_fps=number, spatial_limit=integer)},
-    required=("url",),
-)
-_PART = RecordShape({"type": text, **_optional(text=text, image_url=_PICTURE, video_url=_FILM)}, required=("type",))
+_FILM = complete(url=text).adding(optional(detail=text, max_frames=integer, sample_fps=number, spatial_limit=integer))
+_PART = RecordShape({"type": text, **optional(text=text, image_url=_PICTURE, video_url=_FILM)}, required=("type",))
 _CONTENT = either(chat_types.STRING_OR_PARTS, text=text, items=items(_PART))
-_CALLED = RecordShape(_optional(name=text, arguments=either("one of a string or object", text=text, keys=mapping)))
-_OPEN_CALL = RecordShape(
-    {"id": nullable(text), "type": text, "function": either("one of a string or object", text=text, keys=_CALLED)},
-    required=("function",),
+_CALLED = RecordShape(optional(name=text, arguments=either("one of a string or object", text=text, keys=mapping)))
+_OPEN_CALL = complete(function=either("one of a string or object", text=text, keys=_CALLED)).adding(
+    {"id": nullable(text), "type": text}
 )
-_MESSAGE = RecordShape(
-    {
-        "role": text,
-        **_optional(content=_CONTENT, reasoning_content=text, tool_call_id=text, tool_calls=items(_OPEN_CALL)),
-    },
-    required=("role",),
+_MESSAGE = complete(role=text).adding(
+    optional(content=_CONTENT, reasoning_content=text, tool_call_id=text, tool_calls=items(_OPEN_CALL))
 )
-_DECLARED = RecordShape(
-    {"name": text, "parameters": mapping, **_optional(description=text, strict=boolean)}, required=("name",)
-)
+_DECLARED = complete(name=text).adding({**optional(description=text, strict=boolean), "parameters": mapping})
 _SCHEMA_TEXT = either("one of a string or object", text=text, keys=mapping)
 _THINKING = {
     "enabled": RecordShape({"type": text, "budget_tokens": nullable(integer)}),
@@ -164,52 +125,29 @@ FIREWORKS = RecordShape(
             keys=RecordShape({"type": one_of("function"), "function": nullable(_NAMED.fields["function"])}, ("type",)),
         ),
         "tools": items(RecordShape({"type": one_of("function"), "function": nullable(_DECLARED)}, required=("type",))),
-        **_optional(
-            echo=boolean,
-            echo_last=integer,
-            frequency_penalty=number,
-            function_call=anything,
+        **dict.fromkeys(
+            ("frequency_penalty", "presence_penalty", "repetition_penalty", "temperature"), nullable(number)
+        ),
+        **dict.fromkeys(("min_p", "mirostat_lr", "mirostat_target", "top_p", "typical_p"), nullable(number)),
+        **dict.fromkeys(("echo_last", "max_completion_tokens", "max_tokens", "prompt_truncate_len"), nullable(integer)),
+        **dict.fromkeys(("seed", "top_k", "top_logprobs"), nullable(integer)),
+        **dict.fromkeys(("echo", "parallel_tool_calls", "perf_metrics_in_response", "raw_output"), nullable(boolean)),
+        **dict.fromkeys(("return_token_ids", "safe_tokenization", "stream"), nullable(boolean)),
+        **dict.fromkeys(("prompt_cache_isolation_key", "prompt_cache_key", "user"), nullable(text)),
+        **dict.fromkeys(("function_call", "prediction", "speculation"), anything),
+        **optional(
             logit_bias=table(number),
             logprobs=_number_or_switch,
-            max_completion_tokens=integer,
-            max_tokens=integer,
             metadata=table(text),
-            min_p=number,
-            mirostat_lr=number,
-            mirostat_target=number,
-            parallel_tool_calls=boolean,
-            perf_metrics_in_response=boolean,
-            prediction=anything,
-            presence_penalty=number,
-            prompt_cache_isolation_key=text,
-            prompt_cache_key=text,
-            prompt_truncate_len=integer,
-            raw_output=boolean,
             reasoning_effort=lambda value, path: (
                 one_of("low", "medium", "high", "none")(value, path) if isinstance(value, str) else None
             ),
             reasoning_history=one_of("disabled", "interleaved", "preserved"),
-            repetition_penalty=number,
-            response_format=RecordShape(
-                {
-                    "type": one_of("json_object", "json_schema", "grammar", "text"),
-                    **_optional(grammar=text, json_schema=_SCHEMA_TEXT, schema=_SCHEMA_TEXT),
-                },
-                required=("type",),
+            response_format=complete(type=one_of("json_object", "json_schema", "grammar", "text")).adding(
+                optional(grammar=text, json_schema=_SCHEMA_TEXT, schema=_SCHEMA_TEXT)
             ),
-            return_token_ids=boolean,
-            safe_tokenization=boolean,
-            seed=integer,
-            speculation=anything,
             stop=_STOP,
-            stream=boolean,
-            temperature=number,
             thinking=tagged("type", _THINKING),
-            top_k=integer,
-            top_logprobs=integer,
-            top_p=number,
-            typical_p=number,
-            user=text,
         ),
     },
     required=("model", "messages"),
@@ -217,14 +155,14 @@ FIREWORKS = RecordShape(
 
 # Together
 
-_SOUND = RecordShape({"data": text, "format": one_of("wav")}, required=("data", "format")).opened()
-_LINK = RecordShape({"url": text}, required=("url",)).opened()
+_SOUND = complete(data=text, format=one_of("wav")).opened()
+_LINK = complete(url=text).opened()
 _TOGETHER_PARTS: Mapping[str, Shape] = {
     "text": _TEXT_PART.opened(),
     "image_url": RecordShape({"type": text, "image_url": _LINK}, required=("type",)).opened(),
-    "video_url": RecordShape({"type": text, "video_url": _LINK}, required=("type", "video_url")).opened(),
-    "audio_url": RecordShape({"type": text, "audio_url": _LINK}, required=("type", "audio_url")).opened(),
-    "input_audio": RecordShape({"type": text, "input_audio": _SOUND}, required=("type", "input_audio")).opened(),
+    "video_url": complete(type=text, video_url=_LINK).opened(),
+    "audio_url": complete(type=text, audio_url=_LINK).opened(),
+    "input_audio": complete(type=text, input_audio=_SOUND).opened(),
 }
 _ONE_TEXT = RecordShape({"role": text, "content": text, "name": nullable(text)}, ("role", "content"), open=True)
 _TOGETHER_MESSAGES = {
@@ -233,7 +171,7 @@ _TOGETHER_MESSAGES = {
     "assistant": RecordShape(
         {
             "role": text,
-            **_optional(content=text, name=text, reasoning=text, reasoning_content=text),
+            **optional(content=text, name=text, reasoning=text, reasoning_content=text),
             "tool_calls": nullable(items(tagged("type", {"function": chat_types.FUNCTION_CALL.opened()}))),
         },
         required=("role",),

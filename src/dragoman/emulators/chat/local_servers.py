@@ -21,6 +21,7 @@ from dragoman.emulators.request_shape import (
     Shape,
     ShapeMismatch,
     boolean,
+    complete,
     either,
     items,
     mapping,
@@ -272,23 +273,21 @@ _SGLANG_ROLES = ("system", "assistant", "tool", "function", "developer", "latest
 
 
 _TEXT_OR_OBJECT = either("a valid string", text=text, keys=mapping)
-_LINK = RecordShape({"url": text}, ("url",), open=True)
+_LINK = complete(url=text).opened()
 _SGLANG_PICTURE = RecordShape({"url": text, "detail": nullable(one_of("auto", "low", "high"))}, ("url",), open=True)
-_SGLANG_SOUND = RecordShape({"data": text, "format": one_of("wav", "mp3")}, ("data", "format"), open=True)
+_SGLANG_SOUND = complete(data=text, format=one_of("wav", "mp3")).opened()
 _SGLANG_PARTS: Mapping[str, Shape] = {
-    "text": RecordShape({"text": text}, ("text",), open=True),
+    "text": complete(text=text).opened(),
     "thinking": mapping,
     "reasoning": mapping,
-    "image_url": RecordShape({"image_url": _SGLANG_PICTURE}, ("image_url",), open=True),
-    "video_url": RecordShape({"video_url": _LINK}, ("video_url",), open=True),
-    "audio_url": RecordShape({"audio_url": _LINK}, ("audio_url",), open=True),
-    "input_audio": RecordShape({"input_audio": _SGLANG_SOUND}, ("input_audio",), open=True),
-    "tool_reference": RecordShape({"name": text}, ("name",), open=True),
+    "image_url": complete(image_url=_SGLANG_PICTURE).opened(),
+    "video_url": complete(video_url=_LINK).opened(),
+    "audio_url": complete(audio_url=_LINK).opened(),
+    "input_audio": complete(input_audio=_SGLANG_SOUND).opened(),
+    "tool_reference": complete(name=text).opened(),
 }
 _SGLANG_CALLED = RecordShape({"name": nullable(text), "arguments": nullable(_TEXT_OR_OBJECT)}, open=True)
-_SGLANG_CALL = RecordShape(
-    {"id": nullable(text), "type": one_of("function"), "function": _SGLANG_CALLED}, ("function",), open=True
-)
+_SGLANG_CALL = complete(function=_SGLANG_CALLED).adding({"id": nullable(text), "type": one_of("function")}).opened()
 _SGLANG_FUNCTION = RecordShape({"name": text, "description": nullable(text), "strict": boolean}, ("name",), open=True)
 _SGLANG_MESSAGE = RecordShape(
     {

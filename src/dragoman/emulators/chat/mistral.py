@@ -21,6 +21,7 @@ from dragoman.emulators.request_shape import (
     ShapeMismatch,
     anything,
     boolean,
+    complete,
     either,
     integer,
     items,
@@ -28,6 +29,7 @@ from dragoman.emulators.request_shape import (
     nullable,
     number,
     one_of,
+    optional,
     tagged,
     text,
 )
@@ -44,33 +46,19 @@ _sound = RecordShape({"data": text, "format": nullable(text)}, required=("data",
 _PART_TYPES: Mapping[str, Shape] = {
     "text": RecordShape({**_type, "text": text}, required=("text",)),
     "image_url": RecordShape({**_type, "image_url": _URL}, required=("image_url",)),
-    "document_url": RecordShape(
-        {**_type, "document_url": text, "document_name": nullable(text)}, required=("document_url",)
-    ),
-    "reference": RecordShape(
-        {**_type, "reference_ids": items(anything, expected="a valid list")}, required=("reference_ids",)
-    ),
+    "document_url": complete(document_url=text).adding({**_type, "document_name": nullable(text)}),
+    "reference": complete(reference_ids=items(anything, expected="a valid list")).adding(_type),
     "file": RecordShape({**_type, "file_id": text}, required=("file_id",)),
-    "thinking": RecordShape(
-        {
-            **_type,
-            "thinking": items(mapping, expected="a valid list"),
-            "signature": nullable(text),
-            "closed": nullable(boolean),
-        },
-        required=("thinking",),
+    "thinking": complete(thinking=items(mapping, expected="a valid list")).adding(
+        {**_type, "signature": nullable(text), "closed": nullable(boolean)}
     ),
-    "input_audio": RecordShape(
-        {**_type, "input_audio": either("a valid string", text=text, keys=_sound)}, ("input_audio",)
-    ),
+    "input_audio": complete(input_audio=either("a valid string", text=text, keys=_sound)).adding(_type),
 }
 _CONTENT = either("a valid string", text=text, items=items(tagged("type", _PART_TYPES)))
 # a tool's message has no pictures and sounds, up to tokenizer v13 (mistral-common 1.13.0)
 _RESULT_PARTS = {kind: part for kind, part in _PART_TYPES.items() if kind not in ("image_url", "input_audio")}
 _RESULT_CONTENT = either("a valid string", text=text, items=items(tagged("type", _RESULT_PARTS)))
-_named_call = RecordShape(
-    {"name": text, "arguments": either("a valid string", text=text, keys=mapping)}, required=("name", "arguments")
-)
+_named_call = complete(name=text, arguments=either("a valid string", text=text, keys=mapping))
 _CALL = RecordShape({**_type, "id": text, "index": integer, "function": _named_call}, required=("function",))
 # after the mistralai package 3.7.0, and what recordings show beyond it
 _MESSAGES: Mapping[str, RecordShape] = {
@@ -89,51 +77,33 @@ _MESSAGES: Mapping[str, RecordShape] = {
     ),
 }
 _PARTS = tuple(_PART_TYPES)
-_FUNCTION = RecordShape(
-    {"name": text, "description": text, "parameters": mapping, "strict": nullable(boolean)},
-    required=("name", "parameters"),
-)
+_FUNCTION = complete(name=text, parameters=mapping).adding({"description": text, "strict": nullable(boolean)})
 _CHOICES = ("auto", "any", "none", "required")
-_CHOICE = RecordShape({**_type, "function": RecordShape({"name": text}, required=("name",))}, required=("function",))
-_SCHEMA = RecordShape(
-    {"name": text, "schema": mapping, "description": nullable(text), "strict": nullable(boolean)},
-    required=("name", "schema"),
-)
+_CHOICE = RecordShape({**_type, "function": complete(name=text)}, required=("function",))
+_SCHEMA = complete(name=text, schema=mapping).adding(optional(description=text, strict=boolean))
 _FORMAT = RecordShape({"type": one_of("text", "json_object", "json_schema"), "json_schema": nullable(_SCHEMA)})
-_SETTINGS: Mapping[str, Shape] = {
-    "temperature": number,
-    "top_p": number,
-    "max_tokens": integer,
-    "stop": either("a valid string", text=text, items=items(text, expected="a valid list")),
-    "random_seed": integer,
-    "metadata": mapping,
-    "presence_penalty": number,
-    "frequency_penalty": number,
-    "min_tokens": integer,
-    "repetition_penalty": number,
-    "logprobs": boolean,
-    "top_logprobs": integer,
-    "prompt_logprobs": boolean,
-    "top_prompt_logprobs": integer,
-    "n": integer,
-    "reasoning_effort": one_of("none", "minimal", "low", "medium", "high", "xhigh", "max"),
-    "prompt_mode": text,
-    "guardrails": items(mapping, expected="a valid list"),
-    "prompt_cache_key": text,
-    "response_format": _FORMAT,
-    "tool_choice": either("a valid string", text=one_of(*_CHOICES), keys=_CHOICE),
-    "tools": items(RecordShape({**_type, "function": _FUNCTION}, required=("function",)), expected="a valid list"),
-    "stream": boolean,
-    "stream_options": RecordShape({}),  # the key is known, its members are not
-    "parallel_tool_calls": boolean,
-    "prediction": RecordShape({**_type, "content": anything}),
-    "safe_prompt": boolean,
-}
 _REQUEST = RecordShape(
     {
         "model": text,
         "messages": items(tagged("role", _MESSAGES)),
-        **{name: nullable(shape) for name, shape in _SETTINGS.items()},
+        **dict.fromkeys(("frequency_penalty", "presence_penalty", "repetition_penalty"), nullable(number)),
+        **dict.fromkeys(("temperature", "top_p"), nullable(number)),
+        **dict.fromkeys(("max_tokens", "min_tokens", "n", "random_seed"), nullable(integer)),
+        **dict.fromkeys(("top_logprobs", "top_prompt_logprobs"), nullable(integer)),
+        **dict.fromkeys(("logprobs", "parallel_tool_calls", "prompt_logprobs"), nullable(boolean)),
+        **dict.fromkeys(("safe_prompt", "stream"), nullable(boolean)),
+        **dict.fromkeys(("prompt_cache_key", "prompt_mode"), nullable(text)),
+        **optional(
+            guardrails=items(mapping, expected="a valid list"),
+            metadata=mapping,
+            prediction=RecordShape({**_type, "content": anything}),
+            reasoning_effort=one_of("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+            response_format=_FORMAT,
+            stop=either("a valid string", text=text, items=items(text, expected="a valid list")),
+            stream_options=RecordShape({}),  # the key is known, its members are not
+            tool_choice=either("a valid string", text=one_of(*_CHOICES), keys=_CHOICE),
+            tools=items(RecordShape({**_type, "function": _FUNCTION}, required=("function",)), expected="a valid list"),
+        ),
     }
 )
 _ALLOWED_AFTER = {

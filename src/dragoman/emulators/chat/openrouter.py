@@ -33,6 +33,7 @@ from dragoman.emulators.request_shape import (
     Shape,
     ShapeMismatch,
     boolean,
+    complete,
     integer,
     items,
     mapping,
@@ -50,7 +51,7 @@ from dragoman.emulators.wire import make_id, render_json, render_sse_comment
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _cached: Mapping[str, Shape] = {"cache_control": nullable(mapping)}
-_AUDIO = RecordShape({"data": text, "format": text}, required=("data", "format"))
+_AUDIO = complete(data=text, format=text)
 _PARTS: Mapping[str, Shape] = {
     "text": chat_types.TEXT_PART.adding(_cached),
     "image_url": chat_types.IMAGE_PART.adding(_cached),
@@ -127,7 +128,7 @@ _CHOICE = chat_types.tool_choice(("none", "auto", "required", "any"), {"function
 _SCHEMA = chat_types.JSON_SCHEMA.adding({"description": nullable(text)}).opened()
 _FORMATS: Mapping[str, Shape] = {
     **dict.fromkeys(("text", "json_object", "grammar", "python"), RecordShape({"type": text}, open=True)),
-    "json_schema": RecordShape({"type": text, "json_schema": _SCHEMA}, required=("type", "json_schema"), open=True),
+    "json_schema": complete(type=text, json_schema=_SCHEMA).opened(),
 }
 _REQUEST = RecordShape(
     {

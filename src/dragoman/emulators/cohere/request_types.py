@@ -11,6 +11,7 @@ from dragoman.emulators.request_shape import (
     Shape,
     ShapeMismatch,
     boolean,
+    complete,
     either,
     integer,
     items,
@@ -18,53 +19,41 @@ from dragoman.emulators.request_shape import (
     nullable,
     number,
     one_of,
+    optional,
     tagged,
     text,
 )
 
 _TEXT_OR_PARTS = "string or array"
-_TEXT_PART = RecordShape({"type": text, "text": text}, required=("type", "text"))
-_THINKING_PART = RecordShape({"type": text, "thinking": text}, required=("type", "thinking"))
+_TEXT_PART = complete(type=text, text=text)
+_THINKING_PART = complete(type=text, thinking=text)
 _IMAGE = RecordShape({"url": text, "detail": one_of("auto", "low", "high")}, required=("url",))
-_IMAGE_PART = RecordShape({"type": text, "image_url": _IMAGE}, required=("type", "image_url"))
+_IMAGE_PART = complete(type=text, image_url=_IMAGE)
 _DATA = either("string or object", text=text, keys=mapping)
 _DOCUMENT = RecordShape({"data": _DATA, "id": nullable(text)}, required=("data",))
-_DOCUMENT_PART = RecordShape({"type": text, "document": _DOCUMENT}, required=("type", "document"))
+_DOCUMENT_PART = complete(type=text, document=_DOCUMENT)
 
 
 def _content(parts: Mapping[str, Shape]) -> Shape:
     return either(_TEXT_OR_PARTS, text=text, items=items(tagged("type", parts), expected="array"))
 
 
-_FUNCTION_CALL = RecordShape({"name": text, "arguments": text}, required=("name", "arguments"))
-_CALL = RecordShape({"id": text, "type": text, "function": _FUNCTION_CALL}, required=("id", "type", "function"))
+_FUNCTION_CALL = complete(name=text, arguments=text)
+_CALL = complete(id=text, type=text, function=_FUNCTION_CALL)
 _CALLS = items(tagged("type", {"function": _CALL}), expected="array")
-_SYSTEM = RecordShape({"role": text, "content": _content({"text": _TEXT_PART})}, required=("role", "content"))
-_USER = RecordShape(
-    {"role": text, "content": _content({"text": _TEXT_PART, "image_url": _IMAGE_PART})}, required=("role", "content")
+_SYSTEM = complete(role=text, content=_content({"text": _TEXT_PART}))
+_USER = complete(role=text, content=_content({"text": _TEXT_PART, "image_url": _IMAGE_PART}))
+_ASSISTANT = complete(role=text).adding(
+    optional(
+        content=_content({"text": _TEXT_PART, "thinking": _THINKING_PART}),
+        tool_calls=_CALLS,
+        tool_plan=text,
+        citations=items(mapping, expected="array"),
+    )
 )
-_ASSISTANT = RecordShape(
-    {
-        "role": text,
-        "content": nullable(_content({"text": _TEXT_PART, "thinking": _THINKING_PART})),
-        "tool_calls": nullable(_CALLS),
-        "tool_plan": nullable(text),
-        "citations": nullable(items(mapping, expected="array")),
-    },
-    required=("role",),
-)
-_RESULT = RecordShape(
-    {
-        "role": text,
-        "tool_call_id": text,
-        "content": _content({"text": _TEXT_PART, "document": _DOCUMENT_PART}),
-    },
-    required=("role", "tool_call_id", "content"),
-)
-_FUNCTION = RecordShape(
-    {"name": text, "description": nullable(text), "parameters": mapping}, required=("name", "parameters")
-)
-_TOOL = RecordShape({"type": text, "function": _FUNCTION}, required=("type", "function"))
+_RESULT = complete(role=text, tool_call_id=text, content=_content({"text": _TEXT_PART, "document": _DOCUMENT_PART}))
+_FUNCTION = complete(name=text, parameters=mapping).adding(optional(description=text))
+_TOOL = complete(type=text, function=_FUNCTION)
 _FORMATS: Mapping[str, Shape] = {
     "text": RecordShape({"type": text}),
     "json_object": RecordShape({"type": text, "json_schema": nullable(mapping)}),
@@ -83,10 +72,11 @@ REQUEST = RecordShape(
             tagged("role", {"system": _SYSTEM, "user": _USER, "assistant": _ASSISTANT, "tool": _RESULT}),
             expected="array",
         ),
-        "stream": nullable(boolean),
+        **dict.fromkeys(("frequency_penalty", "presence_penalty", "temperature", "p"), nullable(number)),
+        **dict.fromkeys(("max_tokens", "seed", "k", "priority"), nullable(integer)),
+        **dict.fromkeys(("stream", "strict_tools", "logprobs"), nullable(boolean)),
         "tools": nullable(items(tagged("type", {"function": _TOOL}), expected="array")),
         "tool_choice": nullable(one_of("REQUIRED", "NONE")),
-        "strict_tools": nullable(boolean),
         "documents": nullable(items(_document, expected="array")),
         "citation_options": nullable(RecordShape({"mode": nullable(_MODES)})),
         "response_format": nullable(tagged("type", _FORMATS)),
@@ -94,16 +84,7 @@ REQUEST = RecordShape(
         "thinking": nullable(
             RecordShape({"type": one_of("enabled", "disabled"), "token_budget": nullable(integer)}, required=("type",))
         ),
-        "max_tokens": nullable(integer),
         "stop_sequences": nullable(items(text, expected="array")),
-        "temperature": nullable(number),
-        "seed": nullable(integer),
-        "frequency_penalty": nullable(number),
-        "presence_penalty": nullable(number),
-        "k": nullable(integer),
-        "p": nullable(number),
-        "logprobs": nullable(boolean),
-        "priority": nullable(integer),
     },
     required=("messages",),
 )
