@@ -27,7 +27,7 @@ import contextlib
 import fuzz_http
 from tests.hostile.table import ERRORS
 
-from dragoman.config import KnownNames
+from dragoman.config.known_names import KnownNames
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.conversation.conversation import Conversation

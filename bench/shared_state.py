@@ -24,9 +24,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.store.contract.backends import OWNER, parts
 from tests.store.redis_server import RedisServer
 
-from dragoman.config.schema import Budget, RedisOptions, StoreConfig
-from dragoman.store import KeyLimits, Pin, PinOwner
+from dragoman.config.schema.keys import Budget
+from dragoman.config.schema.store import RedisOptions, StoreConfig
 from dragoman.store.contracts.budgets import periods_at
+from dragoman.store.contracts.pins import Pin, PinOwner
+from dragoman.store.contracts.rate_limits import KeyLimits
 from dragoman.store.redis_store import RedisStore, parse_address
 
 AT_ONCE = 16

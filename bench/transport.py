@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 import httptools
 import uvloop
 
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 
 BODY = b'{"model":"m","messages":[{"role":"user","content":"' + b"hello " * 300 + b'"}]}'

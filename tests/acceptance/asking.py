@@ -9,9 +9,10 @@ from typing import Any
 import httpx
 import msgspec
 
-from dragoman.config import Config, Provider
 from dragoman.config.load import Loaded
-from dragoman.config.schema import StoreConfig, StoreKind
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.providers import Provider
+from dragoman.config.schema.store import StoreConfig, StoreKind
 from dragoman.engine.library.adapt import AdaptedRequest, adapt
 from dragoman.engine.library.policy import Policy
 from dragoman.errors import RequestError

@@ -12,8 +12,9 @@ from tests.acceptance.asking import CLAUDE, NATIVE, OPENAI, PROXY, rules, says, 
 from tests.acceptance.asking import ask as request
 from tests.acceptance.through_gateway import DONE, SAYS, ask, served, streamed
 
-from dragoman.config import Config, Provider
 from dragoman.config.load import load
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.providers import Provider
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.policy import Policy

@@ -13,7 +13,9 @@ from tests.gateway.running import Running, gateway
 from tests.gateway.upstream import upstream
 
 from dragoman.cli import cli
-from dragoman.config.importers import import_lazyrouter, import_litellm, import_nnp
+from dragoman.config.importers.lazyrouter import import_lazyrouter
+from dragoman.config.importers.litellm import import_litellm
+from dragoman.config.importers.nnp import import_nnp
 
 SNIPPET = """
 openrouter:

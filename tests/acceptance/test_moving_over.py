@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from tests.gateway.running import Running, gateway
 
 from dragoman.cli import cli
-from dragoman.config.importers import import_claude_code_router, import_litellm
+from dragoman.config.importers.claude_code_router import import_claude_code_router
+from dragoman.config.importers.litellm import import_litellm
 from dragoman.profiles.profile import builtin_names
 from dragoman.testing import emulator
 

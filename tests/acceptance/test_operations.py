@@ -16,7 +16,7 @@ from tests.gateway.upstream import GOOD, Answer, Seen, refusal
 from tests.targets import MODELS
 
 from dragoman.cli import cli
-from dragoman.config.importers import import_lazyrouter
+from dragoman.config.importers.lazyrouter import import_lazyrouter
 from dragoman.profiles.profile import Profiles
 
 NAMED = {**GOOD, "model": "upstream-x"}

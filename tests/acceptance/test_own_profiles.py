@@ -13,7 +13,7 @@ from tests.gateway.running import Running, gateway, provider
 from tests.gateway.upstream import upstream
 
 from dragoman.cli import cli
-from dragoman.config import InvalidConfig
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import load
 from dragoman.engine.library.adapt import adapt
 from dragoman.gateway.config_names import known_names, own_profiles

@@ -16,11 +16,14 @@ from tests.store.deadlines import NEVER_LATE, reached
 from tests.store.redis_server import RedisServer
 
 from dragoman.cli import cli
-from dragoman.config.schema import Budget, RedisOptions, StoreConfig
+from dragoman.config.schema.keys import Budget
+from dragoman.config.schema.store import RedisOptions, StoreConfig
 from dragoman.engine.history.calibration import CountedTokens, observed
-from dragoman.store import Entry, Pin, PinOwner, SqliteStore
 from dragoman.store.contracts.budgets import periods_at
+from dragoman.store.contracts.pins import Pin, PinOwner
+from dragoman.store.ledger_entry import Entry
 from dragoman.store.redis_store import RedisStore, parse_address
+from dragoman.store.sqlite.store import SqliteStore
 
 PERIODS = periods_at(Budget(total=10), time.time())
 CALIBRATION = observed(None, CountedTokens(1_000, 1_300))

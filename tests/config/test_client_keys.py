@@ -13,8 +13,8 @@ from test_config_file import HASH
 from tests.offenders import offenders
 
 from dragoman.cli.commands.gateway.keys import keys
-from dragoman.config import InvalidConfig
 from dragoman.config.client_keys import make_key, sha256_of
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.key_editing import add_key, remove_key, write_file
 
 ENTRY = {"sha256": HASH, "allowed_models": ["cheap"], "requests_per_minute": 5}

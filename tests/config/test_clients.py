@@ -10,10 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_config_file import KNOWN, read
 
-from dragoman.config import Clients, InvalidConfig, find_target, settings_for
 from dragoman.config.client_keys import sha256_of
+from dragoman.config.clients import Clients
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import parse
-from dragoman.config.schema import ClientKey, MaxLoss, Synthetic
+from dragoman.config.model_lookup import find_target
+from dragoman.config.schema.keys import ClientKey
+from dragoman.config.schema.repairs import MaxLoss, Synthetic
+from dragoman.config.target_settings import settings_for
 from dragoman.config.variables import Environment
 
 KEY = "dm-" + "a" * 40

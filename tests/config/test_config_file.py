@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.config import InvalidConfig, KnownNames
-from dragoman.config.known_names import ProfileVariables
+from dragoman.config.errors import InvalidConfig
+from dragoman.config.known_names import KnownNames, ProfileVariables
 from dragoman.config.load import Loaded, load, parse
-from dragoman.config.schema import Growth, Jitter, MaxLoss, StoreKind
+from dragoman.config.schema.providers import Growth, Jitter
+from dragoman.config.schema.repairs import MaxLoss
+from dragoman.config.schema.store import StoreKind
 from dragoman.config.variables import Environment
 
 KEYS = {"anthropic": ("ANTHROPIC_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}

@@ -11,11 +11,15 @@ import yaml
 from click.testing import CliRunner
 
 from dragoman.cli.commands.gateway.import_ import import_
-from dragoman.config import Config, InvalidConfig, KnownNames
 from dragoman.config.client_keys import sha256_of
-from dragoman.config.importers import Imported, import_lazyrouter, import_litellm, import_nnp, render_yaml
-from dragoman.config.importers.foreign_config import many_systems
+from dragoman.config.errors import InvalidConfig
+from dragoman.config.importers.foreign_config import Imported, many_systems, render_yaml
+from dragoman.config.importers.lazyrouter import import_lazyrouter
+from dragoman.config.importers.litellm import import_litellm
+from dragoman.config.importers.nnp import import_nnp
+from dragoman.config.known_names import KnownNames
 from dragoman.config.load import parse
+from dragoman.config.schema.config_file import Config
 from dragoman.config.variables import Environment
 
 LITELLM = """

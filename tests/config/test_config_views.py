@@ -15,12 +15,14 @@ from test_config_file import HASH, ISSUE, KNOWN, read
 
 from dragoman.cli.commands.gateway.config import config as config_command
 from dragoman.cli.commands.gateway.init import init
-from dragoman.config import Config, FallbackReason, InvalidConfig, Secret, find_lead, find_target
 from dragoman.config.effective_view import render_plain, render_yaml
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.example import example
 from dragoman.config.file_watch import ConfigFile
+from dragoman.config.model_lookup import FallbackReason, find_lead, find_target
 from dragoman.config.reference import json_schema, reference
-from dragoman.config.secret import is_secret_name
+from dragoman.config.schema.config_file import Config
+from dragoman.config.secret import Secret, is_secret_name
 from dragoman.config.validation import public_bind_refusal
 from dragoman.profiles.profile import Profiles
 from dragoman.rules.context import TEXTS

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.config import Config, Model, Provider, find_lead
-from dragoman.config.model_lookup import FamilyChoice
+from dragoman.config.model_lookup import FamilyChoice, find_lead
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.models import Model
+from dragoman.config.schema.providers import Provider
 from dragoman.config.schema.routes import ModelRoute
 from dragoman.profiles.profile import Profiles
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.config import InvalidConfig
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import parse
 from dragoman.config.model_lookup import PatternMatch, match_pattern
 from dragoman.config.variables import Environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from dragoman.config import InvalidConfig
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.gateway.config_names import known_names

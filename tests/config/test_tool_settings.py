@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.config import InvalidConfig
 from dragoman.config.effective_view import render_yaml
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import Loaded, parse
 from dragoman.config.variables import Environment
 from dragoman.gateway.config_names import known_names

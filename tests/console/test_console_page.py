@@ -31,7 +31,7 @@ from tests.gateway.test_tool_rounds import running as running_tools
 from tests.shapes.agent_loops import SYSTEM, chat_agent
 
 from dragoman.config.client_keys import sha256_of
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("DRAGOMAN_BROWSER"), reason="`make console-test` runs these"),

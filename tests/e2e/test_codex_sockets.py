@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.installed import asked_for, run
 from tests.gateway.running import gateway, provider
 
-from dragoman.store import Viewer
+from dragoman.store.ledger_entry import Viewer
 from dragoman.testing import emulator
 
 pytestmark = asked_for

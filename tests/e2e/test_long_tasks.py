@@ -21,7 +21,8 @@ from tests.e2e.long_tasks import Worker, last_words, write_steps
 from tests.gateway.running import Running, gateway, provider
 
 from dragoman.emulators.serving.background_server import RunningEmulator
-from dragoman.store import LedgerQuery, Viewer
+from dragoman.store.contracts.ledger import LedgerQuery
+from dragoman.store.ledger_entry import Viewer
 from dragoman.testing import emulator
 
 pytestmark = asked_for

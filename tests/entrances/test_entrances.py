@@ -14,7 +14,7 @@ from tests.entrances.entrances import Seen as Shown
 from tests.entrances.situations import SITUATIONS, Situation
 from tests.gateway.upstream import Upstream, upstream
 
-from dragoman.store import Viewer
+from dragoman.store.ledger_entry import Viewer
 
 CASES = [
     pytest.param(situation, stream, id=f"{situation.name}, {'streamed' if stream else 'whole'}")

@@ -26,8 +26,8 @@ from tests.prompt_server import PromptServer
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http.http_protocol import bounded_protocol
 from dragoman.gateway.services import Services, open_services
-from dragoman.store import Entry, Viewer
 from dragoman.store.clock import REAL_CLOCKS, Clocks
+from dragoman.store.ledger_entry import Entry, Viewer
 
 T = TypeVar("T")
 QUICK = {"attempts": 3, "base": 0.001, "cap": 5}

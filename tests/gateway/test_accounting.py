@@ -25,8 +25,8 @@ from tests.gateway.accounting import (
 )
 from tests.gateway.running import QUICK, Running, gateway, provider, wait_for
 
-from dragoman.store import Entry
 from dragoman.store.contracts.budgets import Exhausted, periods_at
+from dragoman.store.ledger_entry import Entry
 from dragoman.testing import emulator
 
 COUNT = int(os.environ.get("DRAGOMAN_ACCOUNTING", "256"))

@@ -16,8 +16,8 @@ from dragoman.config.client_keys import sha256_of
 from dragoman.dialects.registry import dialect
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.gateway.state import background_answers
-from dragoman.store import StoredResponse, table_backed
-from dragoman.store.contracts.stored_responses import StoredResponses
+from dragoman.store import table_backed
+from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses
 from dragoman.testing import emulator
 
 KEYS = {name: {"sha256": sha256_of(f"sk-{name}"), "concurrent": 1} for name in ("ann", "bob")}

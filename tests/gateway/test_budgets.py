@@ -16,7 +16,7 @@ from tests.gateway.asking import PATHS, body
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Upstream, refusal, upstream
 
-from dragoman.config.schema import Budget
+from dragoman.config.schema.keys import Budget
 from dragoman.store.contracts.budgets import Exhausted, periods_at
 from dragoman.testing import emulator
 

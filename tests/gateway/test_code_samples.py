@@ -12,11 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from dragoman.config import Config, Provider
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.providers import Provider
 from dragoman.emulation.reproducing_test import reproducing_test
 from dragoman.gateway.console.code_samples import CodeSamples, code_samples
 from dragoman.profiles.profile import Profiles
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 from dragoman.upstream.destinations import HttpDestination, Routes
 
 ROOT = "http://127.0.0.1:8642"

@@ -27,7 +27,7 @@ from dragoman.gateway.console.body_marks import BodyMark, MarkKind, differences,
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
 from dragoman.gateway.console.static_files import static_files
 from dragoman.gateway.records.recent_exchanges import MOST, MOST_NOTED_BYTES, OF_VALUE, RecentExchanges
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 from dragoman.testing import emulator
 
 ADMIN, CLIENT = "dm-admin-0123456789", "dm-client-0123456789"

@@ -9,9 +9,12 @@ from time import perf_counter
 
 import pytest
 
-from dragoman.config import Config, Provider
 from dragoman.config.load import Loaded
-from dragoman.config.schema import HealthChecks, Model, Retries, StoreConfig, StoreKind
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.models import Model
+from dragoman.config.schema.providers import Provider, Retries
+from dragoman.config.schema.routes import HealthChecks
+from dragoman.config.schema.store import StoreConfig, StoreKind
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.models.health_checks import HealthChecker, retry_pauses
 from dragoman.gateway.services import Services

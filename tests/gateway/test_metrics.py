@@ -20,7 +20,7 @@ from tests.gateway.upstream import Upstream, upstream
 
 from dragoman.gateway.records.metrics import FAMILIES, MetricKind, Metrics, MetricsSnapshot, render_metrics, summed
 from dragoman.gateway.records.metrics_board import PLACE_BYTES, MetricsBoard
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SAMPLE = re.compile(r'([a-z_]+?)(_bucket|_sum|_count)?(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*)\})? (\S+)')

@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dragoman.config import Config
 from dragoman.config.load import Loaded
-from dragoman.config.schema import Log, LogLevel, ProviderErrors
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import Log, LogLevel, ProviderErrors
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http.openapi import written
 from dragoman.gateway.services import Services

@@ -7,7 +7,7 @@ import base64
 
 import pytest
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.gateway.state.seals import PREFIX, BrokenSeal, Seals
 from dragoman.store.memory.store import MemoryStore
 

@@ -24,8 +24,8 @@ from websockets.sync.client import ClientConnection, connect
 from dragoman.config.client_keys import sha256_of
 from dragoman.dialects.openai_responses.endpoints import socket_frames, stored_answers
 from dragoman.gateway.sockets import open_sockets, socket_session
-from dragoman.store import Viewer
 from dragoman.store.clock import Clocks
+from dragoman.store.ledger_entry import Viewer
 from dragoman.testing import emulator
 from dragoman.wire.json_size import LARGE
 

@@ -12,8 +12,8 @@ from tests.gateway.running import Hands, Running, gateway, provider
 
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.gateway.state import stored_chains
-from dragoman.store import StoredResponse
 from dragoman.store.clock import REAL_CLOCKS, Clocks
+from dragoman.store.contracts.stored_responses import StoredResponse
 from dragoman.store.table_backed import TableResponses
 from dragoman.testing import emulator
 

@@ -13,8 +13,8 @@ from tests.gateway.running import Running, gateway, provider
 
 from dragoman.emulators.prompt_cache import PromptCache
 from dragoman.engine.history import stored_prompts
-from dragoman.store import Entry, Viewer
 from dragoman.store.contracts.ledger import LedgerQuery
+from dragoman.store.ledger_entry import Entry, Viewer
 from dragoman.testing import emulator
 
 Wire = dict[str, Any]

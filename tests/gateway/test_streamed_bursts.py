@@ -17,9 +17,9 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.services import Services, open_services
-from dragoman.upstream.transport import Timeouts, TransportLimits
 from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.limits import Timeouts, TransportLimits
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 MODELS = {"openai-chat": "openai/gpt-4o", "anthropic": "anthropic/claude-sonnet-4-5"}

@@ -12,7 +12,7 @@ import pytest
 from tests.gateway.running import QUICK, Running, gateway, provider
 
 from dragoman.emulators.serving.background_server import RunningEmulator
-from dragoman.store import Viewer
+from dragoman.store.ledger_entry import Viewer
 from dragoman.testing import emulator
 
 

@@ -14,7 +14,7 @@ from tests.gateway.running import Running, wait_for
 
 from dragoman.engine.tool_runs.tool_rounds import FinishedRun
 from dragoman.gateway.records.tracing import Spans, SpansError, attributes, open_spans
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 from dragoman.testing import emulator
 
 ENTRY = Entry(

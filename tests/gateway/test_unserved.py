@@ -10,9 +10,10 @@ import httpx2
 import openai
 import pytest
 
-from dragoman.config import Config
 from dragoman.config.load import Loaded
-from dragoman.config.schema import Log, LogLevel, ProviderErrors, StateConfig
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import Log, LogLevel, ProviderErrors
+from dragoman.config.schema.state import StateConfig
 from dragoman.dialects.registry import all_dialects, unserved_path
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.services import Services

@@ -14,8 +14,9 @@ import msgspec
 import pytest
 import yaml
 
-from dragoman.config import Config, InvalidConfig
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import load
+from dragoman.config.schema.config_file import Config
 from dragoman.gateway.config_names import known_names
 from dragoman.gateway.routes import ROUTES, Access
 

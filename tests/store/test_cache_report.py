@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from dragoman.config.schema import StoreConfig
-from dragoman.store import Entry, Viewer
+from dragoman.config.schema.store import StoreConfig
 from dragoman.store.cache_report import cache_report, report_of
 from dragoman.store.journals.redaction import Redactor
+from dragoman.store.ledger_entry import Entry, Viewer
 from dragoman.store.memory.ledger import MemoryLedger
 from dragoman.store.settings import StoreSettings
 

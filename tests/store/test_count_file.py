@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.child_processes import dies_with_us
 
-from dragoman.store import Allowed, KeyLimits, Limited
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import RateWindows, slice_of
 from dragoman.store.sqlite import count_file
 from dragoman.store.sqlite.count_file import CountFile
@@ -81,7 +81,7 @@ def test_processes_side_by_side_allow_exactly_the_limit(path: Path) -> None:
     program = f"""
 import time
 from pathlib import Path
-from dragoman.store import Allowed, KeyLimits
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits
 from dragoman.store.sqlite.count_file import CountFile
 file = CountFile(Path({str(path)!r}), lambda: 1000.0, wait=60.0)
 limits = KeyLimits(requests_per_minute=1000)

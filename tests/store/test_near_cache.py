@@ -10,19 +10,14 @@ from typing import Any
 import pytest
 from tests.store.contract.backends import ADMIN, OWNER, Time, entry, lesson, parts
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.engine.history.calibration import Calibration
-from dragoman.store import (
-    Allowed,
-    KeyLimits,
-    MemoryStore,
-    Pin,
-    PinOwner,
-    SqliteStore,
-    Store,
-    Summary,
-    SummaryKind,
-)
+from dragoman.store.contracts.pins import Pin, PinOwner
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits
+from dragoman.store.contracts.summaries import Summary, SummaryKind
+from dragoman.store.memory.store import MemoryStore
+from dragoman.store.sqlite.store import SqliteStore
+from dragoman.store.store import Store
 
 PINS = PinOwner("anna")
 COUNTED = Calibration(count=1)

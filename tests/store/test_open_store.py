@@ -10,36 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.config.schema import (
-    ClientKey,
-    Config,
-    Model,
-    ModelRateLimits,
-    ServerConfig,
-    StateConfig,
-    StoreConfig,
-    StoreKind,
-    Vault,
-)
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.keys import ClientKey
+from dragoman.config.schema.models import Model, ModelRateLimits
+from dragoman.config.schema.server import ServerConfig
+from dragoman.config.schema.state import StateConfig
+from dragoman.config.schema.store import StoreConfig, StoreKind, Vault
 from dragoman.config.secret import Secret
-from dragoman.store import (
-    Entry,
-    KeyLimits,
-    MemoryStore,
-    Pin,
-    PinOwner,
-    Redactor,
-    SqliteStore,
-    Store,
-    StoreError,
-    file_refusal,
-    memory_refusal,
-    open_store,
-    shared_refusal,
-    store_file,
-)
 from dragoman.store.composed_store import ComposedStore
+from dragoman.store.contracts.pins import Pin, PinOwner
+from dragoman.store.contracts.rate_limits import KeyLimits
+from dragoman.store.errors import StoreError
+from dragoman.store.journals.redaction import Redactor
+from dragoman.store.ledger_entry import Entry
+from dragoman.store.location import store_file
+from dragoman.store.memory.store import MemoryStore
+from dragoman.store.open_store import file_refusal, memory_refusal, open_store, shared_refusal
 from dragoman.store.shared_backends import LEDGER, SharedBackend
+from dragoman.store.sqlite.store import SqliteStore
+from dragoman.store.store import Store
 
 SQLITE, MEMORY = StoreConfig(), StoreConfig(kind=StoreKind.MEMORY)
 HOME = {"HOME": "/home/anna"}

@@ -13,9 +13,13 @@ from tests.store.contract.backends import ADMIN, Time, entry
 from tests.store.deadlines import until
 from tests.store.postgres_server import PostgresServer, programs, running_postgres
 
-from dragoman.config.schema import Config, PostgresOptions, StoreConfig, StoreKind
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.store import PostgresOptions, StoreConfig, StoreKind
 from dragoman.config.secret import Secret
-from dragoman.store import By, LedgerQuery, Redactor, StoreUnavailable
+from dragoman.store.contracts.ledger import LedgerQuery
+from dragoman.store.errors import StoreUnavailable
+from dragoman.store.journals.redaction import Redactor
+from dragoman.store.ledger_entry import By
 from dragoman.store.open_store import open_store
 from dragoman.store.shared_backends import StoreOpening
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dragoman.config.schema import ExchangeLog, LogSplit
-from dragoman.store import ExchangeFiles, ExchangeLine, Redactor
+from dragoman.config.schema.log import ExchangeLog, LogSplit
+from dragoman.store.journals.exchange_log import ExchangeFiles, ExchangeLine
 from dragoman.store.journals.queued_lines import QueuedLines
+from dragoman.store.journals.redaction import Redactor
 from dragoman.store.ledger_entry import Entry
 
 

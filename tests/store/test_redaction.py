@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.config.schema import Config, Provider, ProviderErrors
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import ProviderErrors
+from dragoman.config.schema.providers import Provider
 from dragoman.config.secret import Secret
-from dragoman.store import Redactor, RefusalLine, RefusalLog, parse_refusal, parse_refusals, secrets_of, timestamp
-from dragoman.store.journals.redaction import REDACTED, without_content
+from dragoman.store.journals.redaction import REDACTED, Redactor, secrets_of, without_content
+from dragoman.store.journals.refusal_log import RefusalLine, RefusalLog, parse_refusal, parse_refusals, timestamp
 
 CONFIG = Config(
     providers={

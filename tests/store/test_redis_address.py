@@ -13,11 +13,14 @@ from tests.store.contract.backends import OWNER, Time, lesson, parts
 from tests.store.deadlines import NEVER_LATE, reached, until
 from tests.store.redis_server import RedisNodes, RedisServer, server_program
 
-from dragoman.config.schema import Budget, Config, RedisOptions, StoreConfig
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.keys import Budget
+from dragoman.config.schema.store import RedisOptions, StoreConfig
 from dragoman.config.secret import Secret
-from dragoman.store import KeyLimits, StoreError, open_store, shared_refusal
 from dragoman.store.contracts.budgets import periods_at
-from dragoman.store.contracts.rate_limits import Allowed
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits
+from dragoman.store.errors import StoreError
+from dragoman.store.open_store import open_store, shared_refusal
 from dragoman.store.redis_store import RedisStore, parse_address
 from dragoman.store.redis_store.address import RedisAddress
 

@@ -14,9 +14,10 @@ from tests.store.contract.backends import ServerTime
 from tests.store.deadlines import NEVER_LATE, hurried, reached, until
 from tests.store.redis_server import RedisServer
 
-from dragoman.config.schema import Budget, RedisOptions, StoreConfig
-from dragoman.store import Allowed, KeyLimits, Limited
+from dragoman.config.schema.keys import Budget
+from dragoman.config.schema.store import RedisOptions, StoreConfig
 from dragoman.store.contracts.budgets import Exhausted, periods_at
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.redis_store import RedisStore, parse_address, slow_answers
 
 TEN = KeyLimits(requests_per_minute=10)

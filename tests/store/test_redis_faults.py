@@ -16,9 +16,13 @@ from tests.store.contract.backends import Time as FakeTime
 from tests.store.deadlines import NEVER_LATE, hurried, reached, until
 from tests.store.redis_server import RedisServer, commands_of
 
-from dragoman.config.schema import Budget, RedisOptions, StoreConfig
-from dragoman.store import Allowed, KeyLimits, Limited, Pin, PinOwner, StoredResponse, StoreUnavailable
+from dragoman.config.schema.keys import Budget
+from dragoman.config.schema.store import RedisOptions, StoreConfig
 from dragoman.store.contracts.budgets import Exhausted, periods_at
+from dragoman.store.contracts.pins import Pin, PinOwner
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
+from dragoman.store.contracts.stored_responses import StoredResponse
+from dragoman.store.errors import StoreUnavailable
 from dragoman.store.redis_store import RedisStore, parse_address, slow_answers
 from dragoman.store.redis_store import store as redis_store
 from dragoman.store.redis_store.link import LOOK_SECONDS, STUCK_LOOKS

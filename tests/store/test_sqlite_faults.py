@@ -19,20 +19,15 @@ from tests.store.contract.backends import ADMIN, ANNA, OWNER, Time, entry, lesso
 from tests.store.deadlines import until
 from tests.upstream.transport_servers import on_a_stepped_clock, step
 
-from dragoman.config.schema import StoreConfig
-from dragoman.store import (
-    Allowed,
-    By,
-    KeyLimits,
-    Limited,
-    Pin,
-    PinOwner,
-    SqliteStore,
-    StoredResponse,
-    StoreUnavailable,
-)
+from dragoman.config.schema.store import StoreConfig
+from dragoman.store.contracts.pins import Pin, PinOwner
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
+from dragoman.store.contracts.stored_responses import StoredResponse
+from dragoman.store.errors import StoreUnavailable
+from dragoman.store.ledger_entry import By
 from dragoman.store.sqlite import database as database_module
 from dragoman.store.sqlite import shared_windows
+from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.sqlite.tables import inode
 from dragoman.store.sqlite.writer import WriteJob
 
@@ -218,9 +213,11 @@ async def test_rows_that_the_file_refuses_are_counted_and_the_rest_is_written(pa
 FULL = """
 import asyncio, resource, signal, sys
 from pathlib import Path
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.conversation.parts import Opaque, Origin
-from dragoman.store import Entry, SqliteStore, StateOwner
+from dragoman.store.contracts.reasoning_vault import StateOwner
+from dragoman.store.ledger_entry import Entry
+from dragoman.store.sqlite.store import SqliteStore
 
 async def main(path):
     store = SqliteStore(Path(path), StoreConfig(), alone=True)
@@ -469,9 +466,12 @@ async def test_a_process_that_is_alone_stays_so_whatever_it_writes_itself(path: 
 WORKER = """
 import asyncio, sys
 from pathlib import Path
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.conversation.parts import Opaque, Origin
-from dragoman.store import Allowed, Entry, KeyLimits, SqliteStore, StateOwner
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits
+from dragoman.store.contracts.reasoning_vault import StateOwner
+from dragoman.store.ledger_entry import Entry
+from dragoman.store.sqlite.store import SqliteStore
 
 async def main(path, name):
     store = SqliteStore(Path(path), StoreConfig())
@@ -528,8 +528,9 @@ async def test_processes_count_as_one_and_lose_nothing(path: Path, clock: Time) 
 OPENER = """
 import asyncio, sys
 from pathlib import Path
-from dragoman.config.schema import StoreConfig
-from dragoman.store import Entry, SqliteStore
+from dragoman.config.schema.store import StoreConfig
+from dragoman.store.ledger_entry import Entry
+from dragoman.store.sqlite.store import SqliteStore
 
 async def main(path, name):
     store = SqliteStore(Path(path), StoreConfig())

@@ -16,7 +16,7 @@ import pytest
 from dragoman.upstream.auth.authorizer import AuthScheme, NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.auth.aws import AwsAuthorizer
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 SCHEME = AuthScheme("aws", "bedrock", "eu-central-1")
 REQUEST = Outgoing("POST", "https://bedrock-runtime.eu-central-1.amazonaws.com/model/m/converse", (), b"{}")

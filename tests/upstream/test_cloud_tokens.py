@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from dragoman.upstream.auth.authorizer import AuthScheme, NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 GOOGLE = AuthScheme("google", "https://www.googleapis.com/auth/cloud-platform")
 AZURE = AuthScheme("azure", "https://cognitiveservices.azure.com/.default")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.config import KnownNames
+from dragoman.config.known_names import KnownNames
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.conversation.failures import Failure, FailureKind

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.upstream.auth.sigv4 import UNSIGNED, AwsKeys, SigningScope, sign
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 KEYS = AwsKeys("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "TOKEN")
 SCOPE = SigningScope("us-east-1", "bedrock")

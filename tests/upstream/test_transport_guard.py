@@ -5,7 +5,11 @@ import asyncio
 import pytest
 from transport_servers import OK, PATIENT, answering, on_both_loops, serving
 
-from dragoman.upstream.transport import AddressRefused, Outgoing, Proxies, Stats, public_only
+from dragoman.upstream.transport.address_guard import public_only
+from dragoman.upstream.transport.failures import AddressRefused
+from dragoman.upstream.transport.limits import Stats
+from dragoman.upstream.transport.outgoing import Outgoing
+from dragoman.upstream.transport.proxy import Proxies
 from dragoman.upstream.transport.transport import Transport
 
 PRIVATE = [

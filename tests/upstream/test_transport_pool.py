@@ -22,19 +22,17 @@ from transport_servers import (
     whole,
 )
 
-from dragoman.upstream.transport import (
+from dragoman.upstream.transport.connection import Connection
+from dragoman.upstream.transport.failures import (
     BrokenResponse,
     ConnectFailed,
-    Outgoing,
     Phase,
     PoolFull,
-    Stats,
     TimedOut,
-    Timeouts,
     TransportClosed,
-    TransportLimits,
 )
-from dragoman.upstream.transport.connection import Connection
+from dragoman.upstream.transport.limits import Stats, Timeouts, TransportLimits
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 
 ONE = TransportLimits(per_origin=1)

@@ -3,10 +3,10 @@
 import pytest
 from transport_servers import OK, PATIENT, answering, serving
 
-from dragoman.upstream.transport import Outgoing, Proxies, ProxyFailed, Unsendable
 from dragoman.upstream.transport.address import HttpOrigin, parse_address
-from dragoman.upstream.transport.outgoing import render_head
-from dragoman.upstream.transport.proxy import Proxy
+from dragoman.upstream.transport.failures import ProxyFailed, Unsendable
+from dragoman.upstream.transport.outgoing import Outgoing, render_head
+from dragoman.upstream.transport.proxy import Proxies, Proxy
 from dragoman.upstream.transport.transport import Transport
 
 URL = "http://host.test/path"

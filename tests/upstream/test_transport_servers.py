@@ -16,7 +16,8 @@ import uvicorn
 from tests.child_processes import dies_with_us
 from transport_servers import on_both_loops, settled
 
-from dragoman.upstream.transport import Outgoing, Stats, Timeouts, TransportLimits
+from dragoman.upstream.transport.limits import Stats, Timeouts, TransportLimits
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 
 PATIENT = Timeouts(first_byte=60, idle=60)

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from transport_servers import OK, Line, answering, ask, on_both_loops, serving, settled, silent, whole
 
-from dragoman.upstream.transport import Outgoing, Proxies, ProxyFailed, Stats, TimedOut, Timeouts, Tls, TlsFailed
+from dragoman.upstream.transport.failures import ProxyFailed, TimedOut, TlsFailed
+from dragoman.upstream.transport.limits import Stats, Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
+from dragoman.upstream.transport.proxy import Proxies
+from dragoman.upstream.transport.tls import Tls
 from dragoman.upstream.transport.transport import Transport
 
 trustme = pytest.importorskip("trustme", reason="makes the certificates")

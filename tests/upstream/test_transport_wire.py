@@ -25,19 +25,18 @@ from transport_servers import (
     whole,
 )
 
-from dragoman.upstream.transport import (
-    BrokenResponse,
-    Outgoing,
-    Phase,
-    TimedOut,
-    Timeouts,
-    TooLarge,
-    TransportFailure,
-    TransportLimits,
-    UnknownEncoding,
-)
 from dragoman.upstream.transport.connection import BodyFraming
 from dragoman.upstream.transport.decoding import PIECE, Inflater
+from dragoman.upstream.transport.failures import (
+    BrokenResponse,
+    Phase,
+    TimedOut,
+    TooLarge,
+    TransportFailure,
+    UnknownEncoding,
+)
+from dragoman.upstream.transport.limits import Timeouts, TransportLimits
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 
 H = b"HTTP/1.1 200 OK\r\n"

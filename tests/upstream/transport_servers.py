@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 import uvloop
 
-from dragoman.upstream.transport import Incoming, Outgoing, Timeouts
+from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.limits import Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 
 Act = Callable[["Line"], Awaitable[None]]

@@ -12,8 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.cli.output.console import print_error
-from dragoman.config import Config, Provider
 from dragoman.config.load import load
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.providers import Provider
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure
@@ -26,7 +27,7 @@ from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.exchange.steps import Answered
 from dragoman.errors import OptionError, TargetError
 from dragoman.profiles.profile import Profiles
-from dragoman.store import RefusalLine
+from dragoman.store.journals.refusal_log import RefusalLine
 from dragoman.upstream.destinations import HttpDestination, Routes
 
 _MAX_SHOWN = 24

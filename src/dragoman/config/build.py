@@ -16,7 +16,8 @@ from msgspec import NODEFAULT, inspect
 
 from dragoman.config.client_keys import PLAIN_KEY_NAMES, hash_hint
 from dragoman.config.errors import Problem
-from dragoman.config.schema import ClientKey, Config
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.keys import ClientKey
 from dragoman.config.secret import Secret, is_secret_name
 from dragoman.config.variables import resolve_scalar
 from dragoman.config.yaml_tree import Node

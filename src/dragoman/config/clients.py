@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from dragoman.config.schema import ClientKey
+from dragoman.config.schema.keys import ClientKey
 
 
 class Client(Struct, frozen=True):

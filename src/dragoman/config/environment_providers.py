@@ -12,7 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.config.known_names import KnownNames
-from dragoman.config.schema import Config, Model, Provider
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.models import Model
+from dragoman.config.schema.providers import Provider
 from dragoman.config.secret import Secret
 from dragoman.config.variables import Environment
 

@@ -16,7 +16,8 @@ from dragoman.config.build import Builder, build_config, join_path, quote
 from dragoman.config.environment_providers import complete
 from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.known_names import KnownNames
-from dragoman.config.schema import Config, Provider
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.providers import Provider
 from dragoman.config.validation import line_of, validate
 from dragoman.config.variables import Environment, load_environment, substitute
 from dragoman.config.yaml_tree import Node, parse_tree

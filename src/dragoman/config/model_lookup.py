@@ -15,7 +15,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from dragoman.config.schema import Config, Model, Provider
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.models import Model
+from dragoman.config.schema.providers import Provider
 from dragoman.dialects.registry import strip_alias
 from dragoman.profiles.families import NameFamily, families_of
 from dragoman.profiles.offers import offered_names

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import NODEFAULT, Struct, inspect
 
 from dragoman.config.build import CONFIG, default_of
-from dragoman.config.schema import Config
+from dragoman.config.schema.config_file import Config
 from dragoman.config.secret import Secret
 
 ENTRY = "NAME"  # a name that the user chooses: providers.NAME.profile

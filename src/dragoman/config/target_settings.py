@@ -7,18 +7,10 @@ from typing import Any
 from msgspec import Struct
 
 from dragoman.config.model_lookup import ConfiguredTarget, match_pattern
-from dragoman.config.schema import (
-    CacheChoice,
-    Compact,
-    Config,
-    MaxLoss,
-    ModelOverride,
-    ModelRateLimits,
-    ReasoningMode,
-    RuleChoice,
-    Synthetic,
-    Trim,
-)
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.history import Compact, Trim
+from dragoman.config.schema.models import ModelOverride, ModelRateLimits, ReasoningMode
+from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, ShownReasoning
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import merge

@@ -14,19 +14,13 @@ from dragoman.config.client_keys import hash_hint, is_sha256
 from dragoman.config.errors import Problem
 from dragoman.config.known_names import KnownNames
 from dragoman.config.model_lookup import STAR, is_pattern, match_pattern
-from dragoman.config.schema import (
-    ClientKey,
-    Config,
-    FetchConfig,
-    HistoryConfig,
-    Model,
-    ModelRateLimits,
-    Provider,
-    RuleChoice,
-    SearchConfig,
-    ToolsConfig,
-    ToolServer,
-)
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.history import HistoryConfig
+from dragoman.config.schema.keys import ClientKey
+from dragoman.config.schema.models import Model, ModelRateLimits
+from dragoman.config.schema.providers import Provider
+from dragoman.config.schema.repairs import RuleChoice
+from dragoman.config.schema.tools import FetchConfig, SearchConfig, ToolsConfig, ToolServer
 from dragoman.config.sendable import key_fault, url_fault
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy

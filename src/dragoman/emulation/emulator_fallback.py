@@ -16,9 +16,11 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from dragoman.config import Config, Model, Provider
 from dragoman.config.load import Loaded
-from dragoman.config.schema import StoreKind
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.models import Model
+from dragoman.config.schema.providers import Provider
+from dragoman.config.schema.store import StoreKind
 from dragoman.config.secret import EMULATOR_KEY
 from dragoman.profiles.profile import Profiles
 

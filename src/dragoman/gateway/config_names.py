@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import KnownNames
-from dragoman.config.known_names import NO_VARIABLES, ProfileVariables
+from dragoman.config.known_names import NO_VARIABLES, KnownNames, ProfileVariables
 from dragoman.engine.library.policy import check_choice
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import fact_types

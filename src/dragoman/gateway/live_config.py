@@ -7,10 +7,11 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from dragoman.config import Clients, Config
+from dragoman.config.clients import Clients
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded, profile_files
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import LogLevel
 from dragoman.errors import DragomanError
 from dragoman.gateway.config_names import own_profiles
 from dragoman.gateway.http.restart_required import keep_running_values

@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import Job, Route
 from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, unserved_path

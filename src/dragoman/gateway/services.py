@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config import Config
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
-from dragoman.config.schema import LogLevel, StoreKind
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import LogLevel
+from dragoman.config.schema.store import StoreKind
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.gateway.config_names import known_names
 from dragoman.gateway.http.inbound import CoarseTimer
@@ -35,14 +36,12 @@ from dragoman.gateway.records.stored_prompt_record import record_stored
 from dragoman.gateway.state.kept_conversations import KeptConversations
 from dragoman.gateway.tools.tool_runs import GatewayTools
 from dragoman.profiles.profile import Profiles
-from dragoman.store import (
-    Store,
-    open_store,
-    store_file,
-)
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.exchange_state import StoredState
+from dragoman.store.location import store_file
+from dragoman.store.open_store import open_store
 from dragoman.store.settings import options_of
+from dragoman.store.store import Store
 from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork

@@ -17,8 +17,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config import Config, Provider, Secret
-from dragoman.config.schema import Cloud, MaxLoss, Synthetic
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.providers import Cloud, Provider
+from dragoman.config.schema.repairs import MaxLoss, Synthetic
+from dragoman.config.secret import Secret
 from dragoman.config.sendable import key_fault, url_fault
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
@@ -54,10 +56,10 @@ from dragoman.errors import ConfigError, DragomanError, RequestError
 from dragoman.integrations.sdk_state import SdkState
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles
-from dragoman.store import Redactor
+from dragoman.store.journals.redaction import Redactor
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination, Routes
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 _JSON = "application/json"
 _ID, _MODEL = ID_HEADER.decode(), MODEL_HEADER.decode()

@@ -7,13 +7,14 @@ from collections.abc import Coroutine, Mapping
 from threading import Lock
 from typing import Any, TypeVar
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.exchange.lesson_book import CorrectedTargets, remember
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import Recall, StateToKeep
 from dragoman.profiles.profile import Target
-from dragoman.store import MemoryStore, StateOwner
+from dragoman.store.contracts.reasoning_vault import StateOwner
+from dragoman.store.memory.store import MemoryStore
 from dragoman.upstream.destinations import HttpDestination
 
 Result = TypeVar("Result")

@@ -27,7 +27,7 @@ from dragoman.integrations.http_libraries import ancestors, library_of
 from dragoman.integrations.sdk_exchange import SdkBridge, SdkCount, SdkExchange, SdkResponse, TransportSettings
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 if TYPE_CHECKING:
     import httpx

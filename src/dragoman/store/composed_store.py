@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.store.contracts.health import StoreHealth, combined
 from dragoman.store.store import HotPart, LedgerPart, Prunable
 

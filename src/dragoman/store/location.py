@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from dragoman.config.schema import StoreConfig, StoreKind
+from dragoman.config.schema.store import StoreConfig, StoreKind
 
 NAME = "dragoman.sqlite3"
 

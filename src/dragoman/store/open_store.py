@@ -6,7 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from dragoman.config.schema import Config, StoreKind
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.store import StoreKind
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.composed_store import ComposedStore
 from dragoman.store.errors import StoreError

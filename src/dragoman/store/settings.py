@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dragoman.config.schema import Config, StateConfig, StoreConfig
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.state import StateConfig
+from dragoman.config.schema.store import StoreConfig
 
 
 class StoreOptions(StoreConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):

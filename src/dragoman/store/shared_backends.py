@@ -12,7 +12,7 @@ from types import ModuleType
 
 from msgspec import Struct
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.config.secret import Secret
 from dragoman.store.clock import Clocks
 from dragoman.store.contracts.server_findings import ServerFinding

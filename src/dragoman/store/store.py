@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.store.contracts.budgets import Budgets
 from dragoman.store.contracts.calibrations import Calibrations
 from dragoman.store.contracts.cooldowns import Cooldowns

@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dragoman.config.schema import StateConfig, StoreConfig, Vault
+from dragoman.config.schema.state import StateConfig
+from dragoman.config.schema.store import StoreConfig, Vault
 from dragoman.conversation.parts import Opaque, Part, Reasoning
 from dragoman.engine.compile.reasoning_restore import pack, unpack
 from dragoman.store.clock import Clock

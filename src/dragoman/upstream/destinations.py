@@ -7,18 +7,13 @@ import re
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config import Config, ConfiguredTarget, FallbackReason, ModelLead, TargetSettings, find_lead, settings_for
-from dragoman.config.schema import (
-    Auth,
-    CacheChoice,
-    Growth,
-    Jitter,
-    ModelRateLimits,
-    Provider,
-    Synthetic,
-    UsageCounting,
-)
+from dragoman.config.model_lookup import ConfiguredTarget, FallbackReason, ModelLead, find_lead
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.models import ModelRateLimits
+from dragoman.config.schema.providers import Auth, Growth, Jitter, Provider, UsageCounting
+from dragoman.config.schema.repairs import CacheChoice, Synthetic
 from dragoman.config.secret import EMULATOR_KEY
+from dragoman.config.target_settings import TargetSettings, settings_for
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import RenderOptions
@@ -35,7 +30,7 @@ from dragoman.profiles.prices import TokenPrice, find_price
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
 from dragoman.upstream.auth.authorizer import AuthScheme
 from dragoman.upstream.auth.caller_credential import CALLER
-from dragoman.upstream.transport import Timeouts
+from dragoman.upstream.transport.limits import Timeouts
 
 _AUTH = {
     Auth.BEARER: ("authorization", "Bearer "),

@@ -72,7 +72,11 @@ from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.side_by_side import SideBySide
 from dragoman.upstream.stored_prompts import StoredBooking, StoredPrompts
 from dragoman.upstream.tool_runner import ToolRunner, ToolRuns, leave_unrun
-from dragoman.upstream.transport import Incoming, Outgoing, Tls, TransportFailure, TransportLimits
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.limits import TransportLimits
+from dragoman.upstream.transport.outgoing import Outgoing
+from dragoman.upstream.transport.tls import Tls
 from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.json_size import LARGE, count_escapes, count_read_values, is_heavy
 

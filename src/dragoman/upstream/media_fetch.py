@@ -12,10 +12,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from dragoman.config.schema import MediaConfig
+from dragoman.config.schema.media import MediaConfig
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.upstream.transport import Incoming, Outgoing, Proxies, Timeouts, TooLarge, TransportFailure, public_only
-from dragoman.upstream.transport.address_guard import is_named_host
+from dragoman.upstream.transport.address_guard import is_named_host, public_only
+from dragoman.upstream.transport.failures import TooLarge, TransportFailure
+from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.limits import Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
+from dragoman.upstream.transport.proxy import Proxies
 from dragoman.upstream.transport.transport import Transport
 
 _MOST_FILES = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.config import Config
+from dragoman.config.schema.config_file import Config
 from dragoman.engine.routing.cache_prices import CacheHabits
 from dragoman.engine.routing.candidates import Candidate
 from dragoman.engine.routing.decide import RoutePolicy

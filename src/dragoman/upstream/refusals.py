@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.upstream.transport import TimedOut, TooLarge, TransportFailure
+from dragoman.upstream.transport.failures import TimedOut, TooLarge, TransportFailure
 from dragoman.upstream.transport.incoming import Incoming
 from dragoman.wire.error_bodies import UNREADABLE
 

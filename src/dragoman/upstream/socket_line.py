@@ -20,8 +20,10 @@ from websockets.uri import parse_uri
 from dragoman.dialects.contracts.sockets import KeptAnswer, ProviderMessages, ProviderTurn, SocketFrames
 from dragoman.errors import DragomanError
 from dragoman.upstream.heavy_work import RequestWork
-from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, TransportFailure
-from dragoman.upstream.transport.failures import BrokenResponse, Phase, TimedOut
+from dragoman.upstream.transport.failures import BrokenResponse, Phase, TimedOut, TransportFailure
+from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.limits import Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.json_size import LARGE
 

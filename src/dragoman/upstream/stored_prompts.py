@@ -28,7 +28,8 @@ from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.refusals import ERROR_LIMIT
-from dragoman.upstream.transport import Outgoing, TransportFailure
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from dragoman.upstream.dispatch import Transports

@@ -23,7 +23,8 @@ from dragoman.gateway.app import Gateway
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.refusals import transport_failure
-from dragoman.upstream.transport import Outgoing, TransportFailure
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.wire.error_bodies import parse_failure
 
 _ANSWER_LIMIT = 4 * 1024 * 1024

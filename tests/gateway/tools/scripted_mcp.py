@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
 
-from dragoman.config.schema import ToolServer
+from dragoman.config.schema.tools import ToolServer
 
 Json = dict[str, Any]
 FIND = {

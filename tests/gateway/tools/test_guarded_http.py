@@ -11,8 +11,9 @@ import pytest
 from dragoman.gateway.tools import guarded_http
 from dragoman.gateway.tools.answer_bounds import AnswerBounds
 from dragoman.gateway.tools.guarded_http import GuardedHttp
-from dragoman.upstream.transport import Outgoing, Timeouts
 from dragoman.upstream.transport.address import parse_address
+from dragoman.upstream.transport.limits import Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
 
 URL = "http://127.0.0.1:9/mcp"
 EVENT = b"data: {}\n\n"

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tests.gateway.tools.scripted_mcp import CHANGE, FIND, PROGRAM, Json, ScriptedMcp, scripted_mcp, text
 from tests.gateway.upstream import Answer, Seen
 
-from dragoman.config.schema import ServerLogin, ToolsConfig, ToolServer
+from dragoman.config.schema.tools import ServerLogin, ToolsConfig, ToolServer
 from dragoman.config.secret import Secret
 from dragoman.conversation.parts import Inline, Media, MediaKind
 from dragoman.gateway.tools import stdio_programs

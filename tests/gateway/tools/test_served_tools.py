@@ -15,7 +15,7 @@ from tests.gateway.test_tool_rounds import chat
 from tests.gateway.tools.scripted_mcp import ScriptedMcp, scripted_mcp, text
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
 
-from dragoman.config.schema import ToolApproval
+from dragoman.config.schema.tools import ToolApproval
 from dragoman.engine.tool_runs.run_functions import server_function_name
 from dragoman.store.journals.redaction import Redactor
 from dragoman.testing import emulator

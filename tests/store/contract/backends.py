@@ -11,27 +11,23 @@ from tests.store.deadlines import NEVER_LATE, reached
 from tests.store.postgres_server import running_postgres
 from tests.store.redis_server import RedisServer, running_redis
 
-from dragoman.config.schema import RedisOptions, StoreConfig
+from dragoman.config.schema.store import RedisOptions, StoreConfig
 from dragoman.config.secret import Secret
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.engine.exchange.lesson_book import LessonRecord
-from dragoman.store import (
-    Clocks,
-    Entry,
-    MemoryStore,
-    Parts,
-    Redactor,
-    SqliteStore,
-    StateOwner,
-    Store,
-    Viewer,
-)
+from dragoman.store.clock import Clocks
 from dragoman.store.composed_store import ComposedStore
+from dragoman.store.contracts.reasoning_vault import Parts, StateOwner
+from dragoman.store.journals.redaction import Redactor
+from dragoman.store.ledger_entry import Entry, Viewer
+from dragoman.store.memory.store import MemoryStore
 from dragoman.store.postgres import open_part
 from dragoman.store.redis_store import RedisStore, parse_address
 from dragoman.store.redis_store.scripts import ScriptClock
 from dragoman.store.settings import StoreOptions
 from dragoman.store.shared_backends import StoreOpening
+from dragoman.store.sqlite.store import SqliteStore
+from dragoman.store.store import Store
 
 ADMIN = Viewer("boss", admin=True)
 ANNA, BERT = Viewer("anna"), Viewer("bert")

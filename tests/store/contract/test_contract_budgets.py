@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.store.contract.backends import Backend
 
-from dragoman.config.schema import Budget
+from dragoman.config.schema.keys import Budget
 from dragoman.store.contracts.budgets import Exhausted, Period, periods_at
 from dragoman.store.sqlite import budgets as sqlite_budgets
 from dragoman.store.sqlite.budgets import SqliteBudgets

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.store.contract.backends import Backend
 
-from dragoman.store import Store
+from dragoman.store.store import Store
 
 
 async def test_a_name_is_left_alone_for_its_time(backend: Backend) -> None:

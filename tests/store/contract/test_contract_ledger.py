@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from tests.store.contract.backends import ADMIN, ANNA, BERT, LEDGERS, SECRET, Backend, entry
 
-from dragoman.store import By, LedgerQuery, Viewer
-from dragoman.store.ledger_entry import MOST_TOKENS
+from dragoman.store.contracts.ledger import LedgerQuery
+from dragoman.store.ledger_entry import MOST_TOKENS, By, Viewer
 
 PLACES = LEDGERS
 

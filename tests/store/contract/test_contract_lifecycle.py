@@ -8,9 +8,13 @@ from pathlib import Path
 import msgspec
 from tests.store.contract.backends import ADMIN, BACKENDS, OWNER, Backend, entry, lesson, parts
 
-from dragoman.config.schema import Budget, StoreConfig
-from dragoman.store import KeyLimits, Pin, PinOwner, StoredResponse, Summary, SummaryKind
+from dragoman.config.schema.keys import Budget
+from dragoman.config.schema.store import StoreConfig
 from dragoman.store.contracts.budgets import periods_at
+from dragoman.store.contracts.pins import Pin, PinOwner
+from dragoman.store.contracts.rate_limits import KeyLimits
+from dragoman.store.contracts.stored_responses import StoredResponse
+from dragoman.store.contracts.summaries import Summary, SummaryKind
 
 PERIODS = periods_at(Budget(total=10), 1_800_000_000.0)
 

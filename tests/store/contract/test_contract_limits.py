@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from tests.store.contract.backends import Backend
 
-from dragoman.config.schema import ClientKey
-from dragoman.store import Allowed, KeyLimits, Limited
+from dragoman.config.schema.keys import ClientKey
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 
 THREE = KeyLimits(requests_per_minute=3)
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.store.contract.backends import Backend
 
-from dragoman.store import SESSION, Pin, PinOwner
+from dragoman.store.contracts.pins import SESSION, Pin, PinOwner
 
 ANNA = PinOwner("anna")
 TALK = PinOwner("anna", "talk")

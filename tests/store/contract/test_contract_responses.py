@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 from tests.store.contract.backends import Backend
 
-from dragoman.config.schema import StateConfig
-from dragoman.store import StoredResponse
-from dragoman.store.contracts.stored_responses import MOST_BYTES
+from dragoman.config.schema.state import StateConfig
+from dragoman.store.contracts.stored_responses import MOST_BYTES, StoredResponse
 from dragoman.store.table_backed import RESPONSES
 
 ON = StateConfig()

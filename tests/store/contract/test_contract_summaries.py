@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.store.contract.backends import Backend
 
-from dragoman.store import Summary, SummaryKind
+from dragoman.store.contracts.summaries import Summary, SummaryKind
 
 ONE = Summary(SummaryKind.SUMMARY, b"They talked about rain.")
 TWO = Summary(SummaryKind.CUT, b"\x00\xff")

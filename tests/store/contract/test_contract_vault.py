@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from tests.store.contract.backends import OWNER, Backend, parts
 
-from dragoman.config.schema import StoreConfig, Vault
-from dragoman.store import StateOwner
+from dragoman.config.schema.store import StoreConfig, Vault
+from dragoman.store.contracts.reasoning_vault import StateOwner
 
 KEYS = ["call_1", "call_2"]
 

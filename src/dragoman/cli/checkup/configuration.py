@@ -16,9 +16,11 @@ from pathlib import Path
 import msgspec
 
 from dragoman.cli.checkup.check import Check, Mark
-from dragoman.config import Config, InvalidConfig, KnownNames
+from dragoman.config.errors import InvalidConfig
+from dragoman.config.known_names import KnownNames
 from dragoman.config.load import Loaded, load
-from dragoman.store import store_file
+from dragoman.config.schema.config_file import Config
+from dragoman.store.location import store_file
 
 _SECTION = "configuration"
 _ASK_SECONDS = 2.0

@@ -11,7 +11,7 @@ from importlib import metadata
 
 from dragoman import __version__
 from dragoman.cli.checkup.check import Check, Mark
-from dragoman.config import Config
+from dragoman.config.schema.config_file import Config
 from dragoman.gateway.http import open_files
 
 OLDEST_PYTHON = (3, 11)

@@ -20,7 +20,10 @@ from dragoman.profiles.profile import Profiles
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination, Routes
-from dragoman.upstream.transport import Outgoing, Tls, TransportFailure, TransportLimits
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.limits import TransportLimits
+from dragoman.upstream.transport.outgoing import Outgoing
+from dragoman.upstream.transport.tls import Tls
 from dragoman.upstream.transport.transport import Transport
 
 SKEW_WARN, SKEW_FAIL = 60.0, 300.0

@@ -7,10 +7,10 @@ from collections.abc import Awaitable
 from pathlib import Path
 
 from dragoman.cli.checkup.check import Check, Mark
-from dragoman.config import Config
-from dragoman.store import StoreError
+from dragoman.config.schema.config_file import Config
 from dragoman.store.clock import REAL_CLOCKS
 from dragoman.store.contracts.server_findings import Gravity, ServerFinding
+from dragoman.store.errors import StoreError
 from dragoman.store.journals.redaction import Redactor
 from dragoman.store.settings import options_of
 from dragoman.store.shared_backends import StoreOpening, inspect_hot, inspect_ledger

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
-from dragoman.config.schema import Log, LogLevel, ProviderErrors
+from dragoman.config.schema.log import Log, LogLevel, ProviderErrors
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.config_names import known_names
 from dragoman.gateway.services import Services, in_memory_only

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from dragoman.cli.commands.gateway.config import loaded_or_exit
 from dragoman.cli.inputs.state_access import call_gateway, opened_store
-from dragoman.config import Config
+from dragoman.config.schema.config_file import Config
 from dragoman.errors import OptionError
-from dragoman.store import Entry, RefusalLine, Viewer, timestamp
-from dragoman.store.journals.refusal_log import parse_refusal
+from dragoman.store.journals.refusal_log import RefusalLine, parse_refusal, timestamp
+from dragoman.store.ledger_entry import Entry, Viewer
 
 _ID = re.compile(r"req_[0-9a-f]{6,40}(-[a-z]+)?")
 _KEPT = "requests are kept with store.keep_bodies: true, or with log.exchanges.folder"

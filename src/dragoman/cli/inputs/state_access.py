@@ -14,7 +14,9 @@ from msgspec.structs import replace
 
 from dragoman.cli.commands.gateway.config import chosen_file, loaded_or_exit
 from dragoman.errors import OptionError
-from dragoman.store import Store, open_store, store_file
+from dragoman.store.location import store_file
+from dragoman.store.open_store import open_store
+from dragoman.store.store import Store
 from dragoman.wire.error_bodies import parse_failure
 
 _TIMEOUT = 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.config.schema import Budget, Unpriced
+from dragoman.config.schema.keys import Budget, Unpriced
 from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
 from dragoman.conversation.replies import Usage
 from dragoman.engine.exchange.destination import TargetRoute

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from dragoman.config import Client, Clients
-from dragoman.config.schema import Budget, ClientKey, ServerConfig
+from dragoman.config.clients import Client, Clients
+from dragoman.config.schema.keys import Budget, ClientKey
+from dragoman.config.schema.server import ServerConfig
 from dragoman.config.validation import is_loopback
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.failures import Failure, FailureKind
@@ -16,7 +17,8 @@ from dragoman.gateway.callers.console_sessions import is_own_page, session_clien
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.services import Services
-from dragoman.store import KeyLimits, Viewer
+from dragoman.store.contracts.rate_limits import KeyLimits
+from dragoman.store.ledger_entry import Viewer
 from dragoman.upstream.heavy_work import BUSY, HeavyWork, RequestWork
 from dragoman.wire.json_size import SHORT, is_heavy
 

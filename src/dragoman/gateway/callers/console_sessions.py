@@ -14,8 +14,8 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from urllib.parse import urlsplit
 
-from dragoman.config import Client
-from dragoman.config.schema import ClientKey
+from dragoman.config.clients import Client
+from dragoman.config.schema.keys import ClientKey
 from dragoman.conversation.failures import Failure, FailureKind
 
 COOKIE = "dragoman_session"

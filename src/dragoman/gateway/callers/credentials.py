@@ -5,14 +5,14 @@ It goes to that provider alone. The gateway's own keys never go anywhere: they a
 
 from __future__ import annotations
 
-from dragoman.config import Clients
+from dragoman.config.clients import Clients
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.registry import dialect, model_listing
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.inbound import KEY_HEADER, KEY_HEADERS, Inbound
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.store import Redactor
+from dragoman.store.journals.redaction import Redactor
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 

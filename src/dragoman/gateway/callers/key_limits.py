@@ -7,7 +7,7 @@ from functools import lru_cache
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.registry import dialect
 from dragoman.gateway.callers.callers import Caller, Refused
-from dragoman.store import Allowed, KeyLimits, RateLimits
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, RateLimits
 
 
 async def admit(

@@ -13,7 +13,7 @@ from dragoman.dialects.dialect import MODEL, Job
 from dragoman.dialects.registry import dialect, served_paths
 from dragoman.emulation.emulator_verdict import emulator_for
 from dragoman.emulation.reproducing_test import reproducing_test
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 from dragoman.upstream.destinations import HttpDestination
 
 LARGEST = 256 * 1024

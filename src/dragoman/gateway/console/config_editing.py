@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.config import InvalidConfig, Problem
 from dragoman.config.effective_view import render_yaml
+from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.example import example
 from dragoman.config.key_editing import write_file
 from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, read_text

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config import Config, Provider
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.providers import Provider
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect

@@ -21,7 +21,8 @@ from dragoman.gateway.console.code_samples import CodeSamples, ResendForm, code_
 from dragoman.gateway.console.explained_changes import ShownReport, compiled_report, shown_report
 from dragoman.gateway.records.recent_exchanges import MOST, RecentExchange
 from dragoman.gateway.services import Services
-from dragoman.store import Entry, Redactor
+from dragoman.store.journals.redaction import Redactor
+from dragoman.store.ledger_entry import Entry
 from dragoman.upstream.destinations import HttpDestination
 
 LONGEST_BODY = 8 * 1024 * 1024

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from dragoman.config import InvalidConfig, Problem
+from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.secret import PLACEHOLDERS, is_secret_name, mask
 
 Span = tuple[int, int]

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config import ClientKey
 from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.key_editing import add_key, remove_key
 from dragoman.config.load import read_text
+from dragoman.config.schema.keys import ClientKey
 from dragoman.gateway.console.config_editing import save_config
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.services import Services

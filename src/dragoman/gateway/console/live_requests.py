@@ -12,7 +12,8 @@ from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
-from dragoman.store import Entry, LedgerQuery
+from dragoman.store.contracts.ledger import LedgerQuery
+from dragoman.store.ledger_entry import Entry
 from dragoman.store.ledger_views import RequestRow, request_row
 
 SECONDS = 0.4

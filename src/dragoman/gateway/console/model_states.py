@@ -14,8 +14,8 @@ from dragoman.gateway.models.health_checks import CheckResult
 from dragoman.gateway.records.recent_exchanges import TargetFailures
 from dragoman.gateway.services import Services
 from dragoman.profiles.prices import TokenPrice
-from dragoman.store import LedgerQuery, Viewer
-from dragoman.store.ledger_entry import By, Totals
+from dragoman.store.contracts.ledger import LedgerQuery
+from dragoman.store.ledger_entry import By, Totals, Viewer
 
 MOST_MODELS = 500
 _DAY = 86_400.0

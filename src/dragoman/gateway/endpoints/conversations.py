@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config.schema import Config
+from dragoman.config.schema.config_file import Config
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredTurn
 from dragoman.dialects.dialect import Dialect
@@ -17,8 +17,7 @@ from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.state.stored_answers import removed_items
 from dragoman.gateway.state.stored_chains import find_turns
-from dragoman.store import StoredResponse
-from dragoman.store.contracts.stored_responses import StoredResponses
+from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses
 from dragoman.upstream.heavy_work import RequestWork
 from dragoman.wire.json_size import LARGE
 

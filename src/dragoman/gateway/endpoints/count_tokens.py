@@ -26,7 +26,8 @@ from dragoman.gateway.state.stored_answers import with_counted_turns
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.transport import Outgoing, TransportFailure
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.outgoing import Outgoing
 
 LIMIT = 1 << 20
 

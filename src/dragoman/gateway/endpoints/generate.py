@@ -8,7 +8,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry

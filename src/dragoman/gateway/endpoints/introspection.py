@@ -22,7 +22,7 @@ from dragoman.gateway.http.inbound import noticing
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.records.metrics import render_metrics
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.store import StoreUnavailable
+from dragoman.store.errors import StoreUnavailable
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 

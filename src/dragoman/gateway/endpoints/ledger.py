@@ -13,9 +13,9 @@ from dragoman.errors import near_match
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.store import Entry, LedgerQuery, Viewer
 from dragoman.store.cache_report import cache_report
-from dragoman.store.contracts.ledger import LARGEST_PAGE, Ledger, LedgerPage, cursor_of
+from dragoman.store.contracts.ledger import LARGEST_PAGE, Ledger, LedgerPage, LedgerQuery, cursor_of
+from dragoman.store.ledger_entry import Entry, Viewer
 from dragoman.store.ledger_views import GROUPS, STATES, RequestPage, has_rule, parse_since, request_row, usage_report
 
 USAGE_PARAMETERS = frozenset({"by", "since", "key"})

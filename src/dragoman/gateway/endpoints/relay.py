@@ -9,7 +9,8 @@ from functools import partial
 import msgspec
 
 from dragoman.config.model_lookup import find_candidates
-from dragoman.config.schema import Config, LogLevel
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
@@ -29,13 +30,15 @@ from dragoman.gateway.models.model_limits import ModelLimiter
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.records.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.contracts import SendBooking
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.refusals import error_body, transport_failure
-from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import readable, refuse_duplicates, render_object, split_members
 from dragoman.wire.multipart import BadForm, FormPart, form_boundary, parse_form, render_form

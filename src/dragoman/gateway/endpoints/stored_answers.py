@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.config.schema import Config
+from dragoman.config.schema.config_file import Config
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.background import BackgroundForm
 from dragoman.dialects.contracts.stored_answers import StoredAnswers

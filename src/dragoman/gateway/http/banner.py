@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dragoman.config import Config
 from dragoman.config.model_lookup import listed_names
+from dragoman.config.schema.config_file import Config
 
 if TYPE_CHECKING:
     from rich.console import Console

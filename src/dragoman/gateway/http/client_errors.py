@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import traceback
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.answer.client_failures import failure_of
 from dragoman.errors import DragomanError

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dragoman.config import Config
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
+from dragoman.config.schema.config_file import Config
 
 RESTART_KEYS = (
     "profiles",

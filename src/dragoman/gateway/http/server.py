@@ -21,10 +21,11 @@ import msgspec
 import uvicorn
 from msgspec.structs import replace
 
-from dragoman.config import Config, InvalidConfig
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
-from dragoman.config.schema import Log, LogLevel
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import Log, LogLevel
 from dragoman.config.validation import is_loopback, public_bind_refusal
 from dragoman.errors import DragomanError
 from dragoman.gateway.app import Gateway
@@ -40,7 +41,8 @@ from dragoman.gateway.records.store_alerts import StoreAlerts
 from dragoman.gateway.services import Services
 from dragoman.profiles.models import find_model
 from dragoman.profiles.profile import Profiles
-from dragoman.store import file_refusal, memory_refusal, shared_refusal, store_file
+from dragoman.store.location import store_file
+from dragoman.store.open_store import file_refusal, memory_refusal, shared_refusal
 from dragoman.upstream.heavy_work import tune_allocator
 
 KEEP_ALIVE = 75

@@ -16,7 +16,9 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.config.model_lookup import AUTO, find_candidates
-from dragoman.config.schema import Config, HealthChecks, LogLevel
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import LogLevel
+from dragoman.config.schema.routes import HealthChecks
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.steps import GaveUp, Streaming

@@ -17,7 +17,8 @@ import msgspec
 from dragoman.dialects.registry import dialect
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.transport import Outgoing, TransportFailure
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 
 Entry = Mapping[str, Any]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from dragoman.config.schema import ModelRateLimits, WhenFull
+from dragoman.config.schema.models import ModelRateLimits, WhenFull
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.gateway.records.metrics import Metrics
-from dragoman.store import KeyLimits, Limited, RateLimits
 from dragoman.store.clock import Clock
+from dragoman.store.contracts.rate_limits import KeyLimits, Limited, RateLimits
 from dragoman.upstream.contracts import SendBooking
 from dragoman.upstream.destinations import HttpDestination
 

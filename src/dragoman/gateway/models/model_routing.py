@@ -11,8 +11,8 @@ from random import random
 
 from msgspec.structs import replace
 
-from dragoman.config import Config
 from dragoman.config.model_lookup import asked_name, find_candidates
+from dragoman.config.schema.config_file import Config
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.destination import TargetRoute
@@ -27,7 +27,7 @@ from dragoman.gateway.callers.callers import Caller, Refused, may_ask
 from dragoman.gateway.models.routed_request import RoutedRequest
 from dragoman.gateway.models.side_requests import SideRequest, ask_model
 from dragoman.gateway.services import Services
-from dragoman.store import SESSION, Pin, PinOwner
+from dragoman.store.contracts.pins import SESSION, Pin, PinOwner
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.model_candidates import candidate, route_policy
 

@@ -18,7 +18,7 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.exchange.lesson_book import DAY, LessonRecord
@@ -26,8 +26,8 @@ from dragoman.errors import TemplateError
 from dragoman.gateway.models.live_models import LiveModels
 from dragoman.gateway.state.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.probe.live.budget import ProbeBudget
-from dragoman.store import LessonRecords
 from dragoman.store.contracts.leases import Leases
+from dragoman.store.contracts.lesson_records import LessonRecords
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.transport.transport import Transport
 

@@ -16,7 +16,7 @@ import msgspec
 
 from dragoman.engine.history.trimming import TrimStatistics
 from dragoman.engine.tool_runs.tool_rounds import FinishedRun
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 OVERHEAD_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05)

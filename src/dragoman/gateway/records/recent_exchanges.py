@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dragoman.config import Config
+from dragoman.config.schema.config_file import Config
 from dragoman.config.validation import is_loopback
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.routing.candidates import Decision
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 from dragoman.upstream.health import COUNTED
 
 if TYPE_CHECKING:

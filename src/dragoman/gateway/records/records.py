@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from dragoman.config import Config
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.conversation import Ask
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.lessons import Learnt
@@ -15,7 +15,9 @@ from dragoman.gateway.records.metrics import Metrics
 from dragoman.gateway.records.recent_exchanges import RecentExchanges, keeps_bodies
 from dragoman.gateway.records.request_log import RequestLog
 from dragoman.gateway.records.tracing import Spans, open_spans
-from dragoman.store import ExchangeFiles, Redactor, RefusalLine, RefusalLog, secrets_of, timestamp
+from dragoman.store.journals.exchange_log import ExchangeFiles
+from dragoman.store.journals.redaction import Redactor, secrets_of
+from dragoman.store.journals.refusal_log import RefusalLine, RefusalLog, timestamp
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.wire.error_bodies import provider_error
 

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from dragoman.config.schema import Log, LogFormat, LogLevel
+from dragoman.config.schema.log import Log, LogFormat, LogLevel
 
 _encode = msgspec.json.Encoder().encode
 _RANK = {LogLevel.DEBUG: 0, LogLevel.INFO: 1, LogLevel.WARNING: 2, LogLevel.ERROR: 3}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Opaque
@@ -31,9 +31,11 @@ from dragoman.gateway.callers.callers import Caller, Slot
 from dragoman.gateway.models.routed_request import RoutedRequest
 from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.store_spans import take_calls
-from dragoman.store import Entry, ExchangeLine, Store
 from dragoman.store.clock import Clocks
+from dragoman.store.journals.exchange_log import ExchangeLine
 from dragoman.store.journals.redaction import Redactor
+from dragoman.store.ledger_entry import Entry
+from dragoman.store.store import Store
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 

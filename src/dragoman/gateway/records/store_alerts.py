@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.log import LogLevel
 from dragoman.gateway.records.records import Records
-from dragoman.store import Store, StoreHealth
+from dragoman.store.contracts.health import StoreHealth
+from dragoman.store.store import Store
 
 
 class StoreAlerts:

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from dragoman.store import Store
 from dragoman.store.contracts.budgets import Exhausted
+from dragoman.store.store import Store
 
 MOST_CALLS = 100
 """Of one request; a loop of the client's must not fill the memory."""

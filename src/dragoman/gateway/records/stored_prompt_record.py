@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.changes import Change, Loss
 from dragoman.engine.history.stored_prompts import STORED_PROMPT
 from dragoman.engine.library.report_summary import write_report
-from dragoman.store import Entry
 from dragoman.store.contracts.budgets import periods_at
+from dragoman.store.ledger_entry import Entry
 from dragoman.upstream.stored_prompts import StoredBooking
 
 if TYPE_CHECKING:

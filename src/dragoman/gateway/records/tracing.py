@@ -16,7 +16,7 @@ import msgspec
 from dragoman.engine.tool_runs.tool_rounds import FinishedRun
 from dragoman.errors import DragomanError
 from dragoman.gateway.records.store_spans import StoreCall
-from dragoman.store import Entry
+from dragoman.store.ledger_entry import Entry
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider

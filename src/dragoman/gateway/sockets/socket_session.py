@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.sockets import SocketAnswer, SocketFrames, SocketTurn, Steering
 from dragoman.dialects.contracts.stored_answers import StoredTurn

@@ -25,7 +25,7 @@ from dragoman.gateway.http.outbound import SSE, Outbound
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_chains import shorten
-from dragoman.store import StoredResponse
+from dragoman.store.contracts.stored_responses import StoredResponse
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_size import LARGE
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import msgspec
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.failures import Failure
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.history.client_choice import forbids_cuts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.config.schema import ServerConfig
+from dragoman.config.schema.server import ServerConfig
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
 from dragoman.gateway.records.metrics_board import BoardPlace
 from dragoman.gateway.sockets.open_sockets import OpenSockets

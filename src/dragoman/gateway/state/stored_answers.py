@@ -14,7 +14,9 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config.schema import Config, ForeignIds, LogLevel
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import LogLevel
+from dragoman.config.schema.state import ForeignIds
 from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.stored_answers import AnswerKeeper, StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.registry import dialect
@@ -25,7 +27,7 @@ from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_chains import find_turns, shorten
 from dragoman.profiles.facts import Facts, Stance
-from dragoman.store import StoredResponse
+from dragoman.store.contracts.stored_responses import StoredResponse
 from dragoman.upstream.heavy_work import RequestWork
 from dragoman.wire.json_size import LARGE, is_heavy
 

@@ -14,8 +14,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.callers.callers import Refused, begin_work
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_beginnings import Beginning, cut, find_beginning, make_beginning
-from dragoman.store import StoredResponse
-from dragoman.store.contracts.stored_responses import StoredResponses
+from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses
 
 MOST_TURNS = 1000
 """Of a conversation that is continued by ids."""

@@ -14,8 +14,11 @@ from time import monotonic
 import httpx2
 
 from dragoman.gateway.tools.answer_bounds import AnswerBounds
-from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, TransportFailure
 from dragoman.upstream.transport.address import HttpOrigin, parse_address
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.limits import Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 
 _OURS = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding", "keep-alive", "te"})

@@ -25,13 +25,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, Implementation, ToolListChangedNotification
 
-from dragoman.config.schema import ToolServer
+from dragoman.config.schema.tools import ToolServer
 from dragoman.gateway.tools.answer_bounds import AnswerBounds
 from dragoman.gateway.tools.found_text import hide
 from dragoman.gateway.tools.guarded_http import GuardedHttp
 from dragoman.gateway.tools.stdio_programs import run_program
-from dragoman.upstream.transport import TransportFailure
 from dragoman.upstream.transport.address import parse_address
+from dragoman.upstream.transport.failures import TransportFailure
 from dragoman.upstream.transport.transport import Transport
 
 _T = TypeVar("_T")

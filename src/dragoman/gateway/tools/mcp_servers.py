@@ -18,7 +18,7 @@ from mcp import Client
 from mcp_types import CallToolResult
 from msgspec.structs import replace
 
-from dragoman.config.schema import McpTransport, ToolsConfig, ToolServer
+from dragoman.config.schema.tools import McpTransport, ToolsConfig, ToolServer
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Media
 from dragoman.conversation.tools import Tool
@@ -26,7 +26,8 @@ from dragoman.gateway.tools.answer_bounds import AnswerBounds
 from dragoman.gateway.tools.found_text import hide
 from dragoman.gateway.tools.mcp_connections import ConnectionOptions, McpConnection, ServerFailed, ServerWay
 from dragoman.gateway.tools.mcp_results import read_result
-from dragoman.upstream.transport import Proxies, public_only
+from dragoman.upstream.transport.address_guard import public_only
+from dragoman.upstream.transport.proxy import Proxies
 from dragoman.upstream.transport.transport import Transport
 
 _T = TypeVar("_T")

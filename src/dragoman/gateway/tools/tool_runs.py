@@ -11,8 +11,8 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config import Config
-from dragoman.config.schema import FetchConfig, SearchConfig, ToolApproval, ToolServer
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.tools import FetchConfig, SearchConfig, ToolApproval, ToolServer
 from dragoman.config.secret import Secret
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, ProviderTool, ToolRun
@@ -22,8 +22,8 @@ from dragoman.errors import ConfigError
 from dragoman.gateway.tools.found_text import cut_text, is_allowed_page, render_pages
 from dragoman.gateway.tools.searched_pages import find_pages
 from dragoman.gateway.tools.web_access import WebAccess, WebFailed, check_url
-from dragoman.upstream.transport import TransportFailure
 from dragoman.upstream.transport.address import parse_address
+from dragoman.upstream.transport.failures import TransportFailure
 
 if TYPE_CHECKING:
     from dragoman.gateway.tools.mcp_servers import ListedTool, McpServers

@@ -13,20 +13,16 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 import msgspec
 
-from dragoman.config.schema import FetchConfig, SearchConfig
+from dragoman.config.schema.tools import FetchConfig, SearchConfig
 from dragoman.conversation.provider_tools import FoundPage, ProviderTool
 from dragoman.gateway.tools.found_text import is_allowed_page
 from dragoman.gateway.tools.page_text import read_text, read_title
-from dragoman.upstream.transport import (
-    AddressRefused,
-    Incoming,
-    Outgoing,
-    Proxies,
-    Timeouts,
-    TransportFailure,
-    public_only,
-)
-from dragoman.upstream.transport.address_guard import is_named_host
+from dragoman.upstream.transport.address_guard import is_named_host, public_only
+from dragoman.upstream.transport.failures import AddressRefused, TransportFailure
+from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.limits import Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
+from dragoman.upstream.transport.proxy import Proxies
 from dragoman.upstream.transport.transport import Transport
 
 _LONGEST_QUERY = 2_000

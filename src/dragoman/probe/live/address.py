@@ -13,7 +13,9 @@ from dragoman.dialects.registry import all_dialects
 from dragoman.errors import ProbeError
 from dragoman.probe.asked_dialects import AskedDialect, asked_dialect, asked_names
 from dragoman.probe.live.probed_server import ProbedServer
-from dragoman.upstream.transport import Outgoing, Timeouts, TransportFailure
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.limits import Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 
 Headers = tuple[tuple[str, str], ...]

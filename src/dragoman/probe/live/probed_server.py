@@ -10,7 +10,10 @@ import msgspec
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.probe.asked_dialects import AskedDialect, asked_dialect
 from dragoman.upstream.refusals import transport_failure
-from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, TooLarge, TransportFailure
+from dragoman.upstream.transport.failures import TooLarge, TransportFailure
+from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.limits import Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.error_bodies import parse_failure
 

@@ -11,7 +11,9 @@ import msgspec
 from dragoman.errors import TemplateError
 from dragoman.probe.live.address import Headers
 from dragoman.probe.template.sources import TemplateSource, from_props, from_text
-from dragoman.upstream.transport import Outgoing, Timeouts, TransportFailure
+from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.limits import Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 
 _LIMIT = 16 * 1024 * 1024

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from dragoman.config.schema import Budget
+from dragoman.config.schema.keys import Budget
 
 _DAY = 86_400
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from dragoman.config.schema import ClientKey
+from dragoman.config.schema.keys import ClientKey
 
 
 class KeyLimits(Struct, frozen=True):

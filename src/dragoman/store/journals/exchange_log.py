@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from dragoman.config.schema import ExchangeLog, LogSplit
+from dragoman.config.schema.log import ExchangeLog, LogSplit
 from dragoman.store.journals.queued_lines import QueuedLines
 from dragoman.store.journals.redaction import Redactor, parsed_body, without_content
 from dragoman.store.journals.refusal_log import timestamp

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from dragoman.config.schema import Config
+from dragoman.config.schema.config_file import Config
 from dragoman.config.secret import PLACEHOLDERS, Secret, is_secret_name
 
 REDACTED = "[REDACTED]"

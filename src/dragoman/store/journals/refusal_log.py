@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from dragoman.config.schema import ProviderErrors
+from dragoman.config.schema.log import ProviderErrors
 from dragoman.store.journals.queued_lines import QueuedLines
 from dragoman.store.journals.redaction import Redactor, parsed_body, without_content
 from dragoman.wire.error_bodies import provider_error

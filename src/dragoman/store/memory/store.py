@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.contracts.expiring_table import Bounds
 from dragoman.store.contracts.health import StoreHealth

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from dragoman.config.schema import PostgresOptions
+from dragoman.config.schema.store import PostgresOptions
 
 CONNECT_SECONDS = 3.0
 _VALUE_CLASSES = ("22", "23")

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from dragoman.config.schema import PostgresOptions
+from dragoman.config.schema.store import PostgresOptions
 from dragoman.store.contracts.server_findings import Gravity, ServerFinding
 from dragoman.store.postgres.connection import DatabaseConnection, Row, connect, place_of
 from dragoman.store.postgres.migrations import MIGRATIONS, TablesVersion, tables_version

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.store.contracts.health import StoreHealth
 from dragoman.store.near_ledger import NearLedger
 from dragoman.store.postgres.connection import place_of

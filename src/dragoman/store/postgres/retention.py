@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema.store import StoreConfig
 from dragoman.store.postgres.connection import DatabaseConnection
 from dragoman.store.postgres.rows import Shelves, shelf_of_partition
 

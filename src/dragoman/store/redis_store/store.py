@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from dragoman.config.schema import RedisOptions, StoreConfig
+from dragoman.config.schema.store import RedisOptions, StoreConfig
 from dragoman.store.books import CALIBRATION_BOOK, LESSON_BOOK, BookCalibrations, BookLessons
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.contracts.expiring_table import Bounds

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from dragoman.errors import UpstreamError
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 Headers = tuple[tuple[str, str], ...]
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dragoman.upstream.auth.authorizer import Authorizer, AuthScheme
 from dragoman.upstream.auth.caller_credential import CALLER, CallerAuthorizer, CallerCredential
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 
 def _open_aws(scheme: AuthScheme) -> Authorizer:

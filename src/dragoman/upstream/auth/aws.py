@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.upstream.auth.authorizer import AuthScheme, Clock, Fetched, FreshCredentials, Headers, NoCredentials
 from dragoman.upstream.auth.sigv4 import AwsKeys, SigningScope, sign
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials

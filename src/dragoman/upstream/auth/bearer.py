@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from dragoman.upstream.auth.authorizer import Clock, Fetched, FreshCredentials, Headers
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 
 class BearerAuthorizer:

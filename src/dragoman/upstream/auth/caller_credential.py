@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.upstream.auth.authorizer import AuthScheme, Headers, NoCredentials
-from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.outgoing import Outgoing
 
 CALLER = "caller"
 """The name of the scheme; the account is the provider's name."""

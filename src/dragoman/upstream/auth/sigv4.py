@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from dragoman.upstream.transport import Outgoing
 from dragoman.upstream.transport.address import parse_address
+from dragoman.upstream.transport.outgoing import Outgoing
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 UNSIGNED = frozenset(

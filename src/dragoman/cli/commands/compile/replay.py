@@ -17,7 +17,7 @@ from dragoman.cli.output.console import print_error, print_table, printable
 from dragoman.cli.reproduction import Reproduction, reproduction
 from dragoman.emulation.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
 from dragoman.errors import DragomanError, OptionError
-from dragoman.store import RefusalLine, parse_refusal, parse_refusals
+from dragoman.store.journals.refusal_log import RefusalLine, parse_refusal, parse_refusals
 
 
 class ReplayOptions(msgspec.Struct, frozen=True):

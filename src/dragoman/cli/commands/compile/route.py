@@ -9,9 +9,9 @@ import msgspec
 
 from dragoman.cli.inputs.compile_context import config_option, file_type, source_option
 from dragoman.cli.output.console import printable
-from dragoman.config import Config
 from dragoman.config.load import load
 from dragoman.config.model_lookup import AUTO, find_candidates
+from dragoman.config.schema.config_file import Config
 from dragoman.engine.library.adapt import read
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.routing.decide import RouterQuestion, Routing

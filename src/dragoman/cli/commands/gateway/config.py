@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from dragoman.config import InvalidConfig, KnownNames
 from dragoman.config.effective_view import render_plain, render_yaml
+from dragoman.config.errors import InvalidConfig
+from dragoman.config.known_names import KnownNames
 from dragoman.config.load import DEFAULT_FILE, Loaded, load
 from dragoman.config.reference import json_schema
 

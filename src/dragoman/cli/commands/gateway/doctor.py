@@ -14,7 +14,7 @@ from dragoman.cli.commands.gateway.config import chosen_file, config_option, env
 from dragoman.extras import missing_extra
 
 if TYPE_CHECKING:
-    from dragoman.config import Config
+    from dragoman.config.schema.config_file import Config
 
 
 @click.command()
@@ -44,7 +44,7 @@ def _all_checks(path: Path | None, env_files: tuple[Path, ...], offline: bool, t
     from dragoman.cli.checkup.servers import server_checks
     from dragoman.config.load import profile_files
     from dragoman.gateway.config_names import known_names, own_profiles
-    from dragoman.store import store_file
+    from dragoman.store.location import store_file
 
     found = look_at_configuration(path, env_files, known_names())
     config = found.loaded.config if found.loaded is not None else None

@@ -10,15 +10,12 @@ from pathlib import Path
 import click
 
 from dragoman.cli.commands.gateway.config import known_names
-from dragoman.config import InvalidConfig
-from dragoman.config.importers import (
-    Imported,
-    import_claude_code_router,
-    import_lazyrouter,
-    import_litellm,
-    import_nnp,
-    render_yaml,
-)
+from dragoman.config.errors import InvalidConfig
+from dragoman.config.importers.claude_code_router import import_claude_code_router
+from dragoman.config.importers.foreign_config import Imported, render_yaml
+from dragoman.config.importers.lazyrouter import import_lazyrouter
+from dragoman.config.importers.litellm import import_litellm
+from dragoman.config.importers.nnp import import_nnp
 from dragoman.config.key_editing import write_file
 from dragoman.config.load import parse, read_text
 from dragoman.config.variables import Environment

@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 import click
 
 from dragoman.cli.commands.gateway.config import known_names
-from dragoman.config import ClientKey, InvalidConfig
 from dragoman.config.client_keys import make_key, sha256_of
+from dragoman.config.errors import InvalidConfig
 from dragoman.config.key_editing import add_key, remove_key, write_file
 from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, read_text
-from dragoman.config.schema import Unpriced
+from dragoman.config.schema.keys import ClientKey, Unpriced
 from dragoman.errors import OptionError
 
 file_option = click.option(

@@ -50,7 +50,7 @@ def serve(
     Without a file, the gateway uses the providers whose keys are in the environment. Without keys, it uses the strict
     emulators instead.
     """
-    from dragoman.config import InvalidConfig
+    from dragoman.config.errors import InvalidConfig
     from dragoman.gateway.http.server import ServeOptions, run
 
     try:

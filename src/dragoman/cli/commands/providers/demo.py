@@ -55,9 +55,9 @@ def demo(keep: bool | None, port: int | None) -> int:
 @contextmanager
 def _running(port: int | None) -> Iterator[tuple[str, EmulatorFallback]]:
     """Run a gateway with the strict emulators, in a thread of this process."""
-    from dragoman.config import Config
     from dragoman.config.load import Loaded
-    from dragoman.config.schema import Log, LogLevel, ProviderErrors
+    from dragoman.config.schema.config_file import Config
+    from dragoman.config.schema.log import Log, LogLevel, ProviderErrors
     from dragoman.emulation.emulator_fallback import EmulatorFallback
     from dragoman.gateway.app import Gateway
     from dragoman.gateway.http.server import Server, url_of

@@ -21,8 +21,8 @@ from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.library.adapt import BUILTIN, read
 from dragoman.errors import MalformedRequest, RequestError, TargetError
 from dragoman.profiles.prices import find_price
-from dragoman.store import Entry
 from dragoman.store.cache_report import report_of
+from dragoman.store.ledger_entry import Entry
 
 _SECONDS = 10.0
 """Between two requests that do not say when they were sent."""

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.cli.commands.gateway.config import config_option, env_option
 from dragoman.cli.inputs.state_access import call_gateway, opened_store, url_option
 from dragoman.errors import OptionError
-from dragoman.store import StoreUnavailable
+from dragoman.store.errors import StoreUnavailable
 
 _PATH = "/dragoman/callers"
 

@@ -13,7 +13,7 @@ from dragoman.cli.commands.gateway.config import config_option, env_option
 from dragoman.cli.inputs.state_access import call_gateway, key_option, opened_store, url_option
 from dragoman.cli.output.console import print_table
 from dragoman.engine.exchange.lesson_book import LessonRecord
-from dragoman.store import Store
+from dragoman.store.store import Store
 
 _PATH = "/dragoman/lessons"
 

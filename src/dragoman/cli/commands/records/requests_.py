@@ -14,8 +14,8 @@ from dragoman.cli.commands.gateway.config import config_option, env_option
 from dragoman.cli.commands.records.usage import since_option
 from dragoman.cli.inputs.state_access import call_gateway, key_option, opened_store, url_option
 from dragoman.cli.output.console import print_table
-from dragoman.store import LedgerQuery, Viewer
-from dragoman.store.contracts.ledger import LARGEST_PAGE
+from dragoman.store.contracts.ledger import LARGEST_PAGE, LedgerQuery
+from dragoman.store.ledger_entry import Viewer
 from dragoman.store.ledger_views import STATES, RequestPage, RequestRow, request_row
 
 _PATH = "/dragoman/requests"

@@ -16,9 +16,12 @@ from dragoman.cli.commands.gateway.config import chosen_file, config_option, env
 from dragoman.cli.inputs.state_access import opened_store
 from dragoman.cli.output.console import print_table
 from dragoman.errors import OptionError
-from dragoman.store import Entry, LedgerQuery, Store, StoreError, Viewer, store_file
 from dragoman.store.composed_store import ComposedStore
-from dragoman.store.store import Prunable
+from dragoman.store.contracts.ledger import LedgerQuery
+from dragoman.store.errors import StoreError
+from dragoman.store.ledger_entry import Entry, Viewer
+from dragoman.store.location import store_file
+from dragoman.store.store import Prunable, Store
 from dragoman.store.transfer import Moved, SqliteFile, move
 
 _ADMIN = Viewer("", admin=True)

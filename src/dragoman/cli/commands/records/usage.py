@@ -17,8 +17,9 @@ from dragoman.cli.inputs.state_access import call_gateway, key_option, opened_st
 from dragoman.cli.output.cache_tables import print_cache
 from dragoman.cli.output.console import print_table
 from dragoman.errors import OptionError
-from dragoman.store import LedgerQuery, Totals, Viewer
 from dragoman.store.cache_report import CacheReport, cache_report, report_of
+from dragoman.store.contracts.ledger import LedgerQuery
+from dragoman.store.ledger_entry import Totals, Viewer
 from dragoman.store.ledger_views import GROUPS, UsageReport, parse_since, usage_report
 
 _PATH = "/dragoman/usage"
