@@ -186,6 +186,7 @@ class Responses(Agent):
 
 class Gemini(Agent):
     path = "/v1beta/models/{model}:generateContent"
+    more: ClassVar[dict[str, Any]] = {}
 
     def said(self, text: str) -> Any:
         return {"role": "user", "parts": [{"text": text}]}
@@ -194,6 +195,7 @@ class Gemini(Agent):
         return {
             "contents": self.turns,
             "tools": [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],
+            **self.more,
         }
 
     def kept(self, answer: Any) -> Any:
@@ -274,6 +276,30 @@ def test_B16_reasoning_content_comes_back_for_a_chat_client_that_drops_it(stage:
     assert stage.sent(model)["messages"][1]["reasoning_content"] == CALL["reasoning"]
     assert "missing-reasoning" not in agent.headers.get("x-dragoman-changes", "")
     assert "kept-reasoning;n=1" in agent.headers["x-dragoman-added"]
+
+
+def test_thinking_that_the_client_brings_back_in_pieces_stays_as_it_is(stage: Stage) -> None:
+    agent = Gemini(stage)
+    thoughts = {"thinkingConfig": {"includeThoughts": True}}
+    agent.more = {"generationConfig": thoughts}
+    stage.emulators["gemini"].script(CALL, "It rains.")
+    agent.ask("gemini", "Is it raining?")
+    thought, *others = agent.turns[-1]["parts"]
+    pieces = [{"text": text, "thought": True} for text in (thought["text"][:6], thought["text"][6:])]
+    agent.turns[-1]["parts"] = [*pieces, *others]
+    agent.answer("gemini")
+    assert stage.sent("gemini")["contents"][1]["parts"] == [*pieces, *others]
+    assert "x-dragoman-added" not in agent.headers
+
+
+def test_reasoning_content_that_the_client_brings_back_is_not_reported(stage: Stage) -> None:
+    agent = Chat(stage)
+    stage.emulators["deepseek"].script(CALL, "It rains.")
+    agent.ask("deepseek", "Is it raining?")
+    agent.turns[-1]["reasoning_content"] = CALL["reasoning"]
+    agent.answer("deepseek")
+    assert stage.sent("deepseek")["messages"][1]["reasoning_content"] == CALL["reasoning"]
+    assert "kept-reasoning" not in agent.headers.get("x-dragoman-added", "")
 
 
 def test_streamed_thinking_is_kept_too(stage: Stage) -> None:

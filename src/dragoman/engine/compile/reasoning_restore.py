@@ -261,7 +261,7 @@ def _restored(message: Message, before: Message | None, kept: Mapping[str, KeptP
     of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
     held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
     parts = _without_twins([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
-    parts = _with_thinking(parts, _thinking(found, facts))
+    parts = _with_thinking(parts, _thinking(found, facts), facts)
     parts = _with_blocks(parts, kept, found, facts) if facts.mixed_tools_flag else parts
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)
@@ -269,7 +269,7 @@ def _restored(message: Message, before: Message | None, kept: Mapping[str, KeptP
     return message if same else replace(message, parts=parts)
 
 
-def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part, ...]:
+def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning], facts: Facts) -> tuple[Part, ...]:
     """The turn with the thinking that was kept, in place of what the client returned of it.
 
     A client may return the visible words, some of them, or nothing. Its own copy has no proof, and costs the turn its
@@ -280,10 +280,16 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part
     words = _words(kept)
     proofs = {proof_of(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
     missing = [part for part in kept if part.state is None or proof_of(part.state) not in proofs]
-    if not missing:
+    if not missing or _brings_words(parts, missing, facts.reasoning_field):
         return parts
     others = [part for part in parts if not is_copy(part, words)]
     return (*missing, *others)
+
+
+def _brings_words(parts: tuple[Part, ...], kept: list[Reasoning], field: str) -> bool:
+    """Whether kept thinking without any proof is there, in the client's own pieces and where the target reads it."""
+    own = [part for part in parts if type(part) is Reasoning and part.state is None and part.field in ("", field)]
+    return all(part.state is None for part in kept) and _words(own) == _words(kept)
 
 
 def _without_twins(parts: Sequence[Part]) -> tuple[Part, ...]:
