@@ -72,6 +72,10 @@ HALL = 20
 """The most files that a folder of code may have. Above about twenty, nobody sees what its job is."""
 MOST_POSITIONAL = 5
 """What comes after so many arguments is given by its name."""
+MOST_UNNAMED = 6
+"""The most values of a struct that are given by position."""
+BY_POSITION = {"Entry", "_Line"}
+"""Structs of every request's record with dozens of values. `test_ledger_fields` checks the place of each."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 EMULATORS = {"responses": "openai-responses"}
@@ -288,6 +292,18 @@ def test_nobody_counts_arguments() -> None:
     given = {(path.name, one.name): [*one.args.posonlyargs, *one.args.args] for path, one in functions}
     counts = {name: len([one for one in names if one.arg not in ("self", "cls")]) for name, names in given.items()}
     assert {name: count for name, count in counts.items() if count > MOST_POSITIONAL} == {}
+
+
+def test_values_of_a_long_struct_are_named() -> None:
+    classes = [node for path in FILES for node in syntax_nodes(path) if isinstance(node, ast.ClassDef)]
+    structs = {one.name for one in classes if not any(getattr(part, "name", "") == "__init__" for part in one.body)}
+    made = [(path, node) for path in FILES for node in syntax_nodes(path) if isinstance(node, ast.Call)]
+    counts = {
+        f"{path.relative_to(ROOT)}:{node.lineno}": len(node.args)
+        for path, node in made
+        if isinstance(node.func, ast.Name) and node.func.id in structs - BY_POSITION
+    }
+    assert {place: count for place, count in counts.items() if count > MOST_UNNAMED} == {}
 
 
 def test_dialects_know_each_other_only_by_the_contract() -> None:

@@ -38,7 +38,7 @@ TOOLS = [WEATHER, READ, BASH]
 
 
 def ask(body: dict[str, Any]) -> ModelTurn:
-    return answer_plausibly(ReceivedRequest("POST", "/", {}, {}, b"", body, "m", False, Operation.GENERATE))
+    return answer_plausibly(ReceivedRequest("POST", "/", {}, {}, b"", Operation.GENERATE, body, "m"))
 
 
 def asked(text: str, **body: Any) -> ModelTurn:

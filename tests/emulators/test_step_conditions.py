@@ -73,7 +73,7 @@ ANSWERED: dict[str, tuple[str, list[Wire]]] = {
 
 
 def _request(body: Wire, model: str = "m") -> ReceivedRequest:
-    return ReceivedRequest("POST", "/", {}, {}, b"", body, model, False, Operation.GENERATE)
+    return ReceivedRequest("POST", "/", {}, {}, b"", Operation.GENERATE, body, model)
 
 
 def _said(script: Script, body: Wire, model: str = "m") -> str:

@@ -17,7 +17,7 @@ from dragoman.emulators.schema_sample import sample
 
 
 def call(body: Any) -> ReceivedRequest:
-    return ReceivedRequest("POST", "/", {}, {}, b"", body, "m", False, Operation.GENERATE)
+    return ReceivedRequest("POST", "/", {}, {}, b"", Operation.GENERATE, body, "m")
 
 
 def test_a_script_in_yaml(tmp_path: Path) -> None:

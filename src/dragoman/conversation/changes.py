@@ -91,7 +91,7 @@ class Undo(msgspec.Struct, frozen=True):
         names, ids = _through(self.names, later.names), _through(self.ids, later.ids)
         keys, usage = _through(self.keys, later.keys), self.usage or later.usage
         whole, calls = self.whole or later.whole, self._forms_through(later)
-        return Undo(names, ids, keys, usage, self.answer or later.answer, whole, calls)
+        return Undo(names, ids, keys, usage=usage, answer=self.answer or later.answer, whole=whole, calls=calls)
 
     def _forms_through(self, later: Undo) -> Mapping[str, CallForm]:
         """The forms of calls by the names that the target knows in the end."""

@@ -419,7 +419,7 @@ def _media_events(choice: int, number: int, part: Media) -> list[Event]:
     data = source.data if isinstance(source, Inline) else EMPTY
     url = source.url if isinstance(source, Remote) else ""
     kind: MediaKind = part.kind
-    return [MediaDelta(choice, number, kind, source.media_type, data, part.transcript, url, part.extras)]
+    return [MediaDelta(choice, number, kind, source.media_type, data, part.transcript, url=url, extras=part.extras)]
 
 
 def _kept_events(choice: int, number: int, part: Opaque) -> list[Event]:

@@ -161,7 +161,13 @@ def route(method: str, path: str, query: Mapping[str, str], *, any_prefix: bool 
             one, endpoint = template.dialect, template.endpoint
             framing = endpoint.framing or (one.client_framing(query) if endpoint.stream else one.framing)
             return Route(
-                one.name, endpoint.job, found or None, endpoint.stream, framing, endpoint.cloud, endpoint.load_errors
+                one.name,
+                endpoint.job,
+                found or None,
+                stream=endpoint.stream,
+                framing=framing,
+                cloud=endpoint.cloud,
+                load_errors=endpoint.load_errors,
             )
     return None
 

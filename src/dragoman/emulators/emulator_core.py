@@ -41,12 +41,12 @@ class RecordedRequest:
     method: str
     path: str
     headers: dict[str, str]  # keys are masked
-    body: Any
-    model: str
-    stream: bool
     verdict: str  # "accepted" | "refused" | "fault" | "unknown-path" | "crashed"
     status: int
     error_body: Any = None
+    body: Any = None
+    model: str = ""
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class EmulatorCore:
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes, *, generates: bool
     ) -> PlannedResponse:
         if self.provider.operation_of(method, path) is None:
-            unserved = ReceivedRequest(method, path, query, headers, raw, None, "", False, Operation.GENERATE)
+            unserved = ReceivedRequest(method, path, query, headers, raw, Operation.GENERATE)
             error = self.provider.render_fault(self._unserved_kind(method, path), unserved)
             return self._refuse(error, unserved, "unknown-path")
         try:
@@ -249,7 +249,7 @@ class EmulatorCore:
         error = self.provider.render_fault(fault.kind or FaultKind.SERVER, request)
         if fault.kind is FaultKind.RATE and fault.retry_after is not None:
             limit = self._limit_form.usual.get("requests", _MADE_UP_LIMIT)
-            made_up = Excess("requests", limit, limit, 1, fault.retry_after, request.model, self._clock())
+            made_up = Excess("requests", limit, limit, 1, fault.retry_after, model=request.model, now=self._clock())
             error = self._limit_form.refuse(error, made_up)
         headers = dict(error.headers)
         if fault.retry_after is not None:
@@ -266,19 +266,19 @@ class EmulatorCore:
                 request.method,
                 request.path,
                 _masked(request.headers),
-                request.body,
-                request.model,
-                request.stream,
                 verdict,
                 status,
                 error_body,
+                body=request.body,
+                model=request.model,
+                stream=request.stream,
             )
         )
 
     def _record_unparsed(
         self, method: str, path: str, headers: dict[str, str], error: ErrorResponse, verdict: str = "refused"
     ) -> None:
-        self._add(RecordedRequest(method, path, _masked(headers), None, "", False, verdict, error.status, error.body))
+        self._add(RecordedRequest(method, path, _masked(headers), verdict, error.status, error.body))
 
     def _add(self, record: RecordedRequest) -> None:
         self.records.append(record)

@@ -86,7 +86,7 @@ class NativeApi(ABC):
     ) -> ReceivedRequest | ErrorResponse:
         operation = self.operation_of(method, path) or Operation.GENERATE
         if operation is Operation.MODELS:
-            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
+            return ReceivedRequest(method, path, query, headers, raw, operation)
         if method != "POST":
             return self.render_fault(FaultKind.METHOD, None)
         try:
@@ -95,7 +95,7 @@ class NativeApi(ABC):
             return self.render_refusal(refusal)
         model, streams = self.model_of(path, body), self.streams(operation, body)
         named = model if isinstance(model, str) else ""
-        return ReceivedRequest(method, path, query, headers, raw, body, named, streams, operation)
+        return ReceivedRequest(method, path, query, headers, raw, operation, body=body, model=named, stream=streams)
 
     def parse_body(self, raw: bytes) -> dict[str, Any]:
         try:

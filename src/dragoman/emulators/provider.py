@@ -64,10 +64,10 @@ class ReceivedRequest:
     query: dict[str, str]
     headers: dict[str, str]  # names in lower case
     raw: bytes
-    body: Any  # decoded JSON; None if there is no body (GET)
-    model: str  # "" if the request names none
-    stream: bool
     operation: Operation
+    body: Any = None  # decoded JSON; None if there is no body (GET)
+    model: str = ""  # "" if the request names none
+    stream: bool = False
     thinks: bool = True  # whether the provider lets the model think before it answers
 
 

@@ -97,7 +97,9 @@ class RateMeter:
             used = self._used_now(account, model, kind)
             excess = used + asked[kind] - limit
             if excess > 0:
-                return Excess(kind, limit, round(used), asked[kind], excess * _MINUTE / limit, model, self._clock())
+                return Excess(
+                    kind, limit, round(used), asked[kind], excess * _MINUTE / limit, model=model, now=self._clock()
+                )
         return None
 
     def count(self, account: str, model: str, prompt: int, output: int, usual: Mapping[str, int]) -> Standing:

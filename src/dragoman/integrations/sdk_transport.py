@@ -69,7 +69,7 @@ class _Transport(Generic[Sender]):
         is called with every request that is sent.
         """
         settings = TransportSettings(
-            target, api_key, base_url, headers or {}, facts or {}, policy or Policy(), profiles
+            target, api_key, base_url, headers or {}, facts=facts or {}, policy=policy or Policy(), profiles=profiles
         )
         self._bridge = SdkBridge(settings)
         self._wrapped: Any = wrap

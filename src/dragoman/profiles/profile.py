@@ -440,10 +440,10 @@ def patched(target: Target, layer: Layer) -> Target:
         target.profile,
         target.model,
         check_facts(merged, layer.origin),
-        {**target.choices, **layer.rules},
-        {**target.texts, **layer.texts},
-        patched(target.twin, _for_twin(layer)) if target.twin is not None else None,
-        tuple([patched(one, layer) for one in target.versions]),
+        choices={**target.choices, **layer.rules},
+        texts={**target.texts, **layer.texts},
+        twin=patched(target.twin, _for_twin(layer)) if target.twin is not None else None,
+        versions=tuple([patched(one, layer) for one in target.versions]),
     )
 
 

@@ -127,10 +127,10 @@ def rule(
             name,
             when,
             int(looks_for),
-            loses,
-            options,
-            repair,
-            text,
+            loses=loses,
+            options=options,
+            repair=repair,
+            text=text,
             idle=idle,
             demands=demands,
             free=free,
@@ -150,7 +150,7 @@ def rule(
 
 def report_only(name: str, loses: Loss, about: str) -> Rule:
     """The name and the loss under which the engine reports what it does itself. No target calls for it."""
-    return Rule(name, _never, 0, loses, (), _leave, about)
+    return Rule(name, _never, 0, loses=loses, options=(), repair=_leave, text=about)
 
 
 def _never(facts: Facts) -> bool:

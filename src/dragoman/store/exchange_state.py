@@ -76,7 +76,7 @@ class StoredState(Generic[D]):
         summary = await self._find(caller, wanted.summaries, PrefixSummary)
         cut = await self._find(caller, wanted.cuts(summary), Cut) if wanted.cuts is not None else None
         scale = self.token_scale(wanted.calibration) if wanted.calibration else AS_ESTIMATED
-        return Recalled(kept, summary, cut[1] if cut is not None else None, scale, sent, runs, session)
+        return Recalled(kept, summary, cut[1] if cut is not None else None, scale, sent, runs=runs, session=session)
 
     async def _name_session(self, caller: str, session: str) -> str:
         """A name that is the same for all turns, workers and replicas, and tells neither the caller nor its session."""

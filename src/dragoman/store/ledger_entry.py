@@ -170,18 +170,18 @@ class Totals(Struct, frozen=True):
 
     def plus(self, entry: Entry) -> Totals:
         return Totals(
-            self.name,
-            self.requests + 1,
-            self.errors + entry.failed,
-            self.input_tokens + entry.input_tokens,
-            self.output_tokens + entry.output_tokens,
-            self.cached_tokens + entry.cached_tokens,
-            self.reasoning_tokens + entry.reasoning_tokens,
-            self.seconds + entry.duration,
-            self.cost + (entry.cost or 0.0),
-            self.estimated + entry.estimated,
-            self.estimated_cost + entry.estimated_cost,
-            self.unpriced + entry.unpriced,
+            name=self.name,
+            requests=self.requests + 1,
+            errors=self.errors + entry.failed,
+            input_tokens=self.input_tokens + entry.input_tokens,
+            output_tokens=self.output_tokens + entry.output_tokens,
+            cached_tokens=self.cached_tokens + entry.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens + entry.reasoning_tokens,
+            seconds=self.seconds + entry.duration,
+            cost=self.cost + (entry.cost or 0.0),
+            estimated=self.estimated + entry.estimated,
+            estimated_cost=self.estimated_cost + entry.estimated_cost,
+            unpriced=self.unpriced + entry.unpriced,
         )
 
 

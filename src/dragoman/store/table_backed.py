@@ -70,7 +70,13 @@ SUMMARIES: TableKind[Summary] = TableKind(
     "summaries", _encode, msgspec.msgpack.Decoder(Summary).decode, lambda summary: len(summary.value), FOREVER
 )
 RESPONSES: TableKind[StoredResponse] = TableKind(
-    "responses", _encode, msgspec.msgpack.Decoder(StoredResponse).decode, lambda response: response.size, 2.0, 64, True
+    "responses",
+    _encode,
+    msgspec.msgpack.Decoder(StoredResponse).decode,
+    weigh=lambda response: response.size,
+    fresh=2.0,
+    sweep_every=64,
+    waits=True,
 )
 LEASES: TableKind[Lease] = TableKind(
     "leases", _encode, msgspec.msgpack.Decoder(Lease).decode, lambda lease: len(lease.holder), 0.0

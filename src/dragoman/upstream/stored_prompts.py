@@ -111,7 +111,7 @@ class StoredPrompts:
             return
         name, tokens = made
         digest = digest_prompt(pieces, order.count)
-        stored = StoredPrompt(name, destination, path, key, digest, order.count, tokens, order.seconds)
+        stored = StoredPrompt(name, destination, path, key, digest, order.count, tokens=tokens, seconds=order.seconds)
         cost = price.cost(Usage(tokens)) + price_of_storing(tokens, order.seconds, price)
         did = f"made a cache of {tokens:,} tokens for the session, for {order.seconds / 60:.0f} minutes"
         self._book(order.use, destination, cost, did, tokens)
@@ -137,7 +137,7 @@ class StoredPrompts:
 
     def _book(self, use: PromptUse, destination: HttpDestination, cost: float, did: str, tokens: int = 0) -> None:
         caller, session, *_ = use.session
-        self._note(StoredBooking(caller, session, use.model, destination, cost, did, tokens))
+        self._note(StoredBooking(caller, session, use.model, destination, cost=cost, did=did, tokens=tokens))
 
     async def _send(self, method: str, path: str, body: bytes, destination: HttpDestination, key: int) -> bytes | None:
         """What the provider answers; None if it refuses, or cannot be asked. It is asked once."""

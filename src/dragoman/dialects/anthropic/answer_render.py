@@ -87,10 +87,10 @@ BLOCKS = BlockForm(
     NAME,
     b'{"type":"text","text":""}',
     b'{"type":"thinking","thinking":"","signature":""}',
-    _render_open_call,
-    _render_redacted,
-    _UNSIGNED,
-    _render_citation,
+    call=_render_open_call,
+    redacted=_render_redacted,
+    unsigned=_UNSIGNED,
+    citation=_render_citation,
 )
 
 

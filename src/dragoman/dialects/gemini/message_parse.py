@@ -105,7 +105,7 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMess
             return None
         if response.id:
             identity, wire_form = response.id, ""
-        result = Result(identity, (Text(literal),), False, response.name, False, False, wire_form)
+        result = Result(identity, (Text(literal),), name=response.name, wire_form=wire_form)
         return (ParsedMessage(Message(TOOL, (result,), index), _LEGACY if wire_form else 0, "t", [identity]),)
     if call is not UNSET:
         if call.args is ABSENT or wire.text is not ABSENT or role is USER:

@@ -89,7 +89,7 @@ def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ParsedMessage] | Non
 
 def _parse_result(identity: str, name: str | None, content: Json, index: int) -> ParsedMessage:
     wire_form = "" if identity else NO_ID
-    result = Result(identity, (Text(content),), False, name or None, False, False, wire_form)
+    result = Result(identity, (Text(content),), name=name or None, wire_form=wire_form)
     return ParsedMessage(Message(TOOL, (result,), index), 0 if identity else _LEGACY, "t", [identity])
 
 

@@ -440,7 +440,11 @@ class ChatAnswerParser:
         if head.model and not self.origin.model:
             self.origin = Origin(self.origin.dialect, self.origin.provider, head.model, self.origin.account)
         extras = extras_of(NAME, self._extras)
-        out.append(Started(head.id, head.model, head.created, head.fingerprint, head.service_tier, extras, choice))
+        out.append(
+            Started(
+                head.id, head.model, head.created, head.fingerprint, head.service_tier, extras=extras, choice=choice
+            )
+        )
 
     def _take_usage(self, chunk: ChatChunk) -> None:
         usage = bytes(chunk.usage)
@@ -597,7 +601,7 @@ class ChatAnswerParser:
         if choice.audio < 0:
             choice.audio = choice.begin(OTHER, out)
         extras = extras_of(NAME, fields)
-        out.append(MediaDelta(choice.index, choice.audio, MediaKind.AUDIO, "", data, transcript, "", extras))
+        out.append(MediaDelta(choice.index, choice.audio, MediaKind.AUDIO, "", data, transcript, extras=extras))
 
     def _take_images(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
         for item in _objects(raw):
@@ -607,7 +611,7 @@ class ChatAnswerParser:
                 continue
             part, source = choice.begin(OTHER, out), parse_link(url)
             data, address = (source.data, "") if isinstance(source, Inline) else (EMPTY, source.url)
-            out.append(MediaDelta(choice.index, part, MediaKind.IMAGE, source.media_type, data, None, address))
+            out.append(MediaDelta(choice.index, part, MediaKind.IMAGE, source.media_type, data, url=address))
 
 
 def _choice_extras(frame: bytes) -> Mapping[bytes, dict[str, Json]]:

@@ -204,9 +204,9 @@ CODEC = ProviderToolCodec(
     parse_tool,
     render_tool,
     parse_run,
-    render_run,
-    parse_members,
-    frozenset({_OPTIONS, _PLUGINS}),
-    parse_ending,
+    render_run=render_run,
+    parse_members=parse_members,
+    members=frozenset({_OPTIONS, _PLUGINS}),
+    parse_ending=parse_ending,
     cites=CitationRange.ANSWER,
 )

@@ -394,7 +394,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     settings, extras, misses, usage = parse_settings(members)
     found = parse_tools(source)
     near_misses = joined_misses(found.misses, misses) if found.misses else misses
-    return TopLevel(settings, found.tools, extras, found.empty, None, usage, near_misses)
+    return TopLevel(settings, found.tools, extras, found.empty, None, include_usage=usage, near_misses=near_misses)
 
 
 @remembered

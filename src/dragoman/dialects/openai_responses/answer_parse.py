@@ -437,7 +437,7 @@ class ResponsesAnswerParser:
             return
         extras = extras_of(NAME, {key: value for key, value in item.items() if key != "result"})
         media_type = f"image/{text_in(item.get('output_format')) or 'png'}"
-        out.append(MediaDelta(0, self._begin(), MediaKind.IMAGE, media_type, data, None, "", extras))
+        out.append(MediaDelta(0, self._begin(), MediaKind.IMAGE, media_type, data, extras=extras))
 
     def _keep(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         opaque = Opaque(kind=text_in(item.get("type")), json=render_object(item), origin=self.origin)

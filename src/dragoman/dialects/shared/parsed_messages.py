@@ -195,7 +195,15 @@ class ParsedList(msgspec.Struct):
         if self.alone and goes_on and not self.misses:
             odd = id_traits != 0
             reading.done = ReadList(
-                all_messages, codes, ids, known.all_ids, checkpoints, parts, odd, shape, start.count
+                all_messages,
+                codes,
+                ids,
+                all_ids=known.all_ids,
+                checkpoints=checkpoints,
+                parts=parts,
+                odd_ids=odd,
+                shape=shape,
+                shaped=start.count,
             )
         for one in opening:
             traits |= one.traits

@@ -84,16 +84,16 @@ class RequestReader(msgspec.Struct, frozen=True):
         messages, traits = listed.finish(opening)
         top = self.parse_top_level(meant.found)
         return Ask(
-            self.dialect,
-            self.parse_model(found),
-            self.asks_for_stream(found),
-            top.conversation(messages, (*meant.misses, *listed.misses)),
-            opened.source,
-            found,
-            headers,
-            top.include_usage,
-            opened.repairs,
-            traits,
+            dialect=self.dialect,
+            model=self.parse_model(found),
+            stream=self.asks_for_stream(found),
+            conversation=top.conversation(messages, (*meant.misses, *listed.misses)),
+            source=opened.source,
+            members=found,
+            headers=headers,
+            include_usage=top.include_usage,
+            repairs=opened.repairs,
+            traits=traits,
         )
 
 

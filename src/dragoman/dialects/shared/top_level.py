@@ -60,7 +60,9 @@ class TopLevel(msgspec.Struct, frozen=True):
         """The conversation of these messages. `near_misses` are theirs."""
         misses = joined_misses(self.near_misses, near_misses) if near_misses else self.near_misses
         found = tuple(messages)
-        return Conversation(found, self.tools, self.settings, self.extras, self.hint, self.empty_tools, misses)
+        return Conversation(
+            found, self.tools, self.settings, self.extras, self.hint, empty_tools=self.empty_tools, near_misses=misses
+        )
 
 
 def joined_misses(*found: tuple[NearMiss, ...]) -> tuple[NearMiss, ...]:

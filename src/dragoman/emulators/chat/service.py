@@ -167,7 +167,7 @@ class ChatService:
     ) -> ReceivedRequest | ErrorResponse:
         operation = self.operation_of(method, path) or Operation.GENERATE
         if operation is Operation.MODELS:
-            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
+            return ReceivedRequest(method, path, query, headers, raw, operation)
         try:
             body = orjson.loads(raw)
         except orjson.JSONDecodeError:
@@ -176,7 +176,8 @@ class ChatService:
             return self._render(self.not_json)
         named = body.get("model")
         model = named if isinstance(named, str) else self._model_in(path)
-        return ReceivedRequest(method, path, query, headers, raw, body, model, body.get("stream") is True, operation)
+        stream = body.get("stream") is True
+        return ReceivedRequest(method, path, query, headers, raw, operation, body=body, model=model, stream=stream)
 
     def _model_in(self, path: str) -> str:
         found = self._match_path(path)

@@ -95,7 +95,15 @@ class CachedContents:
         place = path.split("/", 2)[2] if self._flavour.is_vertex else "cachedContents"
         name = f"{place}/{make_id('', 16, account, self._made)}"
         cached = CachedPrompt(
-            name, account, model, held, tokens, now, now, _end(body, now), str(body.get("displayName") or "")
+            name,
+            account,
+            model,
+            body=held,
+            tokens=tokens,
+            created=now,
+            updated=now,
+            until=_end(body, now),
+            title=str(body.get("displayName") or ""),
         )
         self._kept[name] = cached
         if len(self._kept) > _MOST:

@@ -137,7 +137,7 @@ class Gemini(NativeApi):
         except GeminiRefusal as refusal:
             return self.render_refusal(refusal)
         model = str((parsed or {}).get("model", "")).rpartition("/")[2]
-        return ReceivedRequest(method, path, query, headers, raw, parsed, model, False, Operation.CONTENTS)
+        return ReceivedRequest(method, path, query, headers, raw, Operation.CONTENTS, body=parsed, model=model)
 
     def serve_contents(self, request: ReceivedRequest, account: str, now: float) -> dict[str, Any] | ErrorResponse:
         try:

@@ -105,14 +105,14 @@ def view_request(body: dict[str, Any]) -> RequestView:
         sayings,
         tuple(one for one in offered if allowed is None or one.name in allowed),
         _choice(body),
-        _forbids_parallel_calls(body) or any(_asks_for_one_call(saying) for saying in sayings),
-        next((one for one in _given(settings, _LIMITS) if isinstance(one, int) and one > 0), None),
-        _stops(_given(settings, _STOPS)),
-        asked_schema(body),
-        _thinking(body, settings),
-        hosted,
-        tuple(deferred),
-        dict(_approvals(body)),
+        one_call=_forbids_parallel_calls(body) or any(_asks_for_one_call(saying) for saying in sayings),
+        limit=next((one for one in _given(settings, _LIMITS) if isinstance(one, int) and one > 0), None),
+        stops=_stops(_given(settings, _STOPS)),
+        schema=asked_schema(body),
+        thinking=_thinking(body, settings),
+        hosted=hosted,
+        deferred=tuple(deferred),
+        approvals=dict(_approvals(body)),
     )
 
 

@@ -433,21 +433,21 @@ class _Compilation:
         if profile.envelope is not NO_ENVELOPE:
             body, headers = with_header_members(body, headers, profile.envelope)
         return CompiledRequest(
-            body,
-            frame.stream_path if writing.stream else frame.path,
-            headers,
-            tuple(self.changes),
-            self.undo,
-            self.media_to_fetch,
-            frame.name,
-            profile.dialect,
-            self.conversation,
-            self.ask,
-            target.facts,
-            self.trimmed,
-            self.cut,
-            profile.envelope,
-            self.tools_to_run,
+            body=body,
+            path=frame.stream_path if writing.stream else frame.path,
+            headers=headers,
+            changes=tuple(self.changes),
+            undo=self.undo,
+            media_to_fetch=self.media_to_fetch,
+            target=frame.name,
+            dialect=profile.dialect,
+            conversation=self.conversation,
+            ask=self.ask,
+            facts=target.facts,
+            trimmed=self.trimmed,
+            cut=self.cut,
+            envelope=profile.envelope,
+            tools_to_run=self.tools_to_run,
         )
 
     def _body(self, dialect: Dialect, writing: RenderOptions) -> bytes:

@@ -165,7 +165,9 @@ class StoredPromptBook:
         raws = [head, *[bytes(one) for one in pieces.items]]
         identity = (caller, session, words, destination)
         marks = array("q", [hash(one) for one in raws])
-        use = PromptUse(identity, form, request.path, pieces, [len(one) for one in raws], marks, ask.model or "")
+        use = PromptUse(
+            identity, form, request.path, pieces, sizes=[len(one) for one in raws], marks=marks, model=ask.model or ""
+        )
         known = self._sessions.get(identity)
         stored = known.stored if known is not None and known.until > self._clock() else None
         if stored is None:

@@ -43,20 +43,20 @@ class Answer(msgspec.Struct, frozen=True, dict=True):
     """The headers for the client."""
     body: bytes
     """The answer in the client's dialect; an error of this dialect if there was a failure."""
-    failure: Failure | None
-    """Why the provider refused or broke down; None if it did not."""
-    usage: Usage | None
-    """The tokens that were counted, if the provider tells them."""
-    stop: Stop | None
-    """Why the model stopped."""
-    reasoning_state: Mapping[str, KeptParts]
-    """State that the client's dialect cannot carry. `State.after` keeps it for the next turn."""
     received: bytes
     """The provider's own body."""
     request: AdaptedRequest
     """The request that this answers."""
     context: AnswerContext
     """What the client's dialect repeats of the request (internal)."""
+    failure: Failure | None = None
+    """Why the provider refused or broke down; None if it did not."""
+    usage: Usage | None = None
+    """The tokens that were counted, if the provider tells them."""
+    stop: Stop | None = None
+    """Why the model stopped."""
+    reasoning_state: Mapping[str, KeptParts] = {}
+    """State that the client's dialect cannot carry. `State.after` keeps it for the next turn."""
 
     def __repr__(self) -> str:
         end = self.failure.kind if self.failure is not None else self.stop
@@ -162,14 +162,15 @@ def answer_to(
     text = translation.whole(body)
     if translation.failure is not None:
         return _refused(adapted, body, translation.failure, context)
-    usage, stop = translation.usage, translation.stop
-    return Answer(200, {"content-type": JSON}, text, None, usage, stop, translation.kept, body, adapted, context)
+    usage, stop, kept = translation.usage, translation.stop, translation.kept
+    headers = {"content-type": JSON}
+    return Answer(200, headers, text, body, adapted, context, usage=usage, stop=stop, reasoning_state=kept)
 
 
 def _refused(adapted: AdaptedRequest, body: bytes, failure: Failure, context: AnswerContext) -> Answer:
     failure = with_numbers(failure, adapted.ask, adapted.facts.context_window)
     error = render_failure(adapted.ask.dialect, failure, context)
-    return Answer(error.status, error.headers, error.body, failure, None, None, {}, body, adapted, context)
+    return Answer(error.status, error.headers, error.body, body, adapted, context, failure=failure)
 
 
 def stream_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerStream:

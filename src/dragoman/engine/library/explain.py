@@ -76,7 +76,7 @@ UNSEEN = "prompt"
 def _left_out(target: Target, profiles: Profiles) -> Explained:
     rule = unseen_content
     reason = _reason("drops", target, profiles)
-    return Explained(rule.name, UNSEEN, headline(rule), "", str(rule.loses), False, (reason,))
+    return Explained(rule.name, UNSEEN, headline(rule), "", loses=str(rule.loses), careful=False, because=(reason,))
 
 
 def _explained(
@@ -89,10 +89,10 @@ def _explained(
         rule.name,
         group,
         headline(rule),
-        str(rule.chosen(context.choices) or ""),
-        str(rule.loses),
-        doubtful,
-        tuple(_reason(name, target, profiles) for name in names),
+        does=str(rule.chosen(context.choices) or ""),
+        loses=str(rule.loses),
+        careful=doubtful,
+        because=tuple(_reason(name, target, profiles) for name in names),
     )
 
 

@@ -203,7 +203,9 @@ def _finding(step: _Step, target: Target, refused: set[tuple[str, str]], profile
     certain = (change.rule, change.at) in refused
     severity = Severity.ERROR if certain and step.run.against and not rule.optional else Severity.WARNING
     says = (_words(step, target, profiles) if severity is Severity.ERROR else "") or headline(rule)
-    return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did, change.kind)
+    return Finding(
+        target.name, change.rule, change.at, says, change.loses, severity=severity, did=change.did, kind=change.kind
+    )
 
 
 def _words(step: _Step, target: Target, profiles: Profiles) -> str:
@@ -239,14 +241,16 @@ def _too_long(ask: Ask, target: Target) -> list[Finding]:
         return []
     says = f"the conversation has about {tokens:,} tokens, and the model holds {window:,}"
     did = "nothing, unless `history` shortens it"
-    return [Finding(target.name, CONTEXT_LENGTH, "", says, str(Loss.NOTHING), Severity.WARNING, did)]
+    return [Finding(target.name, CONTEXT_LENGTH, "", says, str(Loss.NOTHING), severity=Severity.WARNING, did=did)]
 
 
 def _unseen(ask: Ask, conversation: Conversation, target: Target) -> list[Finding]:
     """What the target takes and leaves out of the prompt."""
     changes = ReportBuilder(ask).entries(unseen_content, unseen(conversation, target.facts))
     return [
-        Finding(target.name, change.rule, change.at, change.did, change.loses, Severity.WARNING, "nothing: it is sent")
+        Finding(
+            target.name, change.rule, change.at, change.did, change.loses, Severity.WARNING, did="nothing: it is sent"
+        )
         for change in changes
     ]
 
@@ -262,7 +266,13 @@ def _unwritable(ask: Ask, conversation: Conversation, target: Target) -> Unrepre
 
 def _unrepresentable(fault: Unrepresentable, target: Target) -> Finding:
     return Finding(
-        target.name, UNREPRESENTABLE, fault.at, fault.message, str(Loss.CONTENT), Severity.ERROR, "nothing: no request"
+        target.name,
+        UNREPRESENTABLE,
+        fault.at,
+        says=fault.message,
+        loses=str(Loss.CONTENT),
+        severity=Severity.ERROR,
+        did="nothing: no request",
     )
 
 
@@ -272,12 +282,13 @@ def _doubled(at: str) -> Finding:
         "",
         DUPLICATE_KEY,
         at,
-        "the key stands twice" + (": refused, since two readers could disagree" if top else "; readers take the last"),
-        str(Loss.CONTENT),
-        Severity.ERROR if top else Severity.WARNING,
-        "nothing: no request" if top else "took the last one",
+        says="the key stands twice"
+        + (": refused, since two readers could disagree" if top else "; readers take the last"),
+        loses=str(Loss.CONTENT),
+        severity=Severity.ERROR if top else Severity.WARNING,
+        did="nothing: no request" if top else "took the last one",
     )
 
 
 def _repaired(change: Change) -> Finding:
-    return Finding("", change.rule, change.at, change.did, change.loses, Severity.WARNING, change.did)
+    return Finding("", change.rule, change.at, change.did, change.loses, severity=Severity.WARNING, did=change.did)

@@ -106,7 +106,7 @@ def _joined(groups: dict[_Act, list[ReportedChange]]) -> dict[_Act, list[Reporte
 def _folded(act: _Act, group: Sequence[ReportedChange]) -> FoldedChange:
     rule, loses, did = act
     places = tuple(dict.fromkeys(change.at for change in group))
-    return FoldedChange(rule, did, loses, len(group), _where(places), places[:SHOWN_PLACES], group[0].kind)
+    return FoldedChange(rule, did, loses, len(group), _where(places), places[:SHOWN_PLACES], kind=group[0].kind)
 
 
 def _where(places: Sequence[str]) -> str:

@@ -222,7 +222,7 @@ class ToolRounds:
         for tool, call, asked in self._asked:
             name = f"{asked.server}/{asked.name}" if asked.server else call.name
             pairs.append((call, replace(asked, arguments=asked.arguments or b"{}", output=why, error=TOO_LATE)))
-            finished.append(FinishedRun(tool.tool.family, name, tool.at, 0.0, 0, 0.0, UNPAID))
+            finished.append(FinishedRun(tool.tool.family, name, tool.at, seconds=0.0, size=0, cost=0.0, error=UNPAID))
         self.finished = tuple(finished)
         self._show(pairs, [part for part in writer.parts() if isinstance(part, Reasoning)])
         writer.say(f"[{why}]")

@@ -157,7 +157,17 @@ def adapt(
     if stop_after and stop_after not in BY_NAME:
         raise OptionError(f'no rule is called "{stop_after}". {nearest_first(stop_after, BY_NAME)}', at="--stop-after")
     task = AdaptTask(
-        source, name, stream, max_loss, doubt, stop_after, rules, profiles, config, as_json=as_json, diff=diff
+        source,
+        name,
+        stream,
+        max_loss=max_loss,
+        doubt=doubt,
+        stop_after=stop_after,
+        rules=rules,
+        profiles=profiles,
+        config=config,
+        as_json=as_json,
+        diff=diff,
     )
     resolved_context.cache_clear()  # its files may have changed since the last call in this process
     target = resolved_context(task, quiet=False).name

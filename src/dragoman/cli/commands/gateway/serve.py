@@ -54,7 +54,11 @@ def serve(
     from dragoman.gateway.http.server import ServeOptions, run
 
     try:
-        code = run(ServeOptions(chosen_file(path), env_files, host, port, workers, reload, profiles, setup))
+        code = run(
+            ServeOptions(
+                chosen_file(path), env_files, host, port, workers=workers, watch=reload, profiles=profiles, setup=setup
+            )
+        )
     except InvalidConfig as error:
         click.echo(str(error), err=True)
         code = 1

@@ -78,10 +78,10 @@ def _parse(body: bytes, open_summary: OpenSummary) -> CompactionAsk:
         model,
         opened,
         render_object(managed),
-        CompactionWay.THRESHOLD,
-        (edit.trigger or _TriggerTokens()).value,
-        edit.instructions or "",
-        bool(edit.pause_after_compaction),
+        way=CompactionWay.THRESHOLD,
+        above=(edit.trigger or _TriggerTokens()).value,
+        instructions=edit.instructions or "",
+        pauses=bool(edit.pause_after_compaction),
     )
 
 

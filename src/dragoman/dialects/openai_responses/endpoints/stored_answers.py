@@ -54,7 +54,7 @@ def _parse_question(body: bytes, references: tuple[str, ...] | None = None) -> S
     items = given if given[:1] == b"[" else render_list(own_items(members))
     is_bare = members.keys().isdisjoint(_ABOUT)
     instructs = bytes(members.get("instructions", _NULL)) != _NULL
-    return StoreQuestion(model, named, keeps, items, references, conversation, is_bare, instructs)
+    return StoreQuestion(model, named, keeps, items, references, conversation, is_bare=is_bare, instructs=instructs)
 
 
 def _find_references(given: Json) -> tuple[str, ...]:
