@@ -12,7 +12,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
-from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Note, Undo
+from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Ask, Conversation, KnownBeginning
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
@@ -22,7 +22,7 @@ from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.compile.continued_repairs import ContinuedRepairs
 from dragoman.engine.compile.envelopes import with_header_members
-from dragoman.engine.compile.plan import Plan, client_of, plan, serving_target
+from dragoman.engine.compile.plan import Plan, RuleStep, client_of, plan, serving_target
 from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restored
 from dragoman.engine.compile.refusal_places import found_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
@@ -276,15 +276,8 @@ class _Compilation:
         conversation, steps, context = self.conversation, self.steps, self.context
         known = self.ask.traits if conversation is self.ask.conversation else None
         self.seen = seen = observe_messages(conversation.messages) if known is None else known
-        if seen & _MEDIA and remote_media in steps.rules:
-            continued = self.continued
-            media = media_of(conversation.messages) if continued is None else continued.find_media()
-            self.media_to_fetch = wanted(media, context)
         top = steps.tops.of(conversation)
-        declares = top.traits & _NATIVE_TOOLS or (conversation.extras is not None and declares_by_members(conversation))
-        self.has_native_tools = bool(declares)
-        if declares and not self.options.runs:
-            self.tools_to_run = find_wanted(conversation, context)
+        self._find_needs(seen, top.traits)
         stop_after = self.options.stop_after
         end = steps.count_until(stop_after) if stop_after else len(steps.rules)
         left, begin = iter(steps.steps[seen | top.traits, top.idle]), 0
@@ -302,27 +295,11 @@ class _Compilation:
             if done.conversation is conversation:
                 top.idle |= bit
                 continue
-            before, entered = conversation, len(self.changes)
-            if done.conversation.messages is not conversation.messages:
-                if continued is not None and continued.seen is not None and not bit:
-                    seen = continued.seen
-                else:
-                    seen = observe_change(conversation.messages, done.conversation.messages, seen)
+            seen = self._take(step, conversation, done, seen)
             conversation = done.conversation
             top = steps.tops.of(conversation)
             # What was changed may call for other rules, of those that follow.
             left, begin = iter(steps.steps[seen | top.traits, top.idle]), place + 1
-            notes = done.notes if self.same or not rule.spelling else without_spelling(done.notes)
-            if continued is not None and conversation.messages is not before.messages:
-                if bit:
-                    continued.stop()
-                notes = [*continued.carried, *notes]
-                self._enter(rule, notes)
-                continued.note(place, before, conversation.messages, (notes, self.changes[entered:]), seen)
-            else:
-                self._enter(rule, notes)
-            if done.undo is not NOTHING_TO_UNDO:
-                self.undo = self.undo.then(done.undo)
         if conversation.near_misses and self.same:
             done = written_misses(self.ask.conversation, conversation)
             self._enter(off_schema, done.notes)
@@ -332,6 +309,40 @@ class _Compilation:
         self.conversation = conversation
         if self.put_back is not None and (stayed := self.put_back.stayed(conversation)):
             self.changes += self._entries(kept_reasoning, stayed)
+
+    def _find_needs(self, seen: int, top_traits: int) -> None:
+        """What must come from elsewhere before the request is whole: media to fetch, and tools that we run."""
+        conversation, context = self.conversation, self.context
+        if seen & _MEDIA and remote_media in self.steps.rules:
+            continued = self.continued
+            media = media_of(conversation.messages) if continued is None else continued.find_media()
+            self.media_to_fetch = wanted(media, context)
+        declares = top_traits & _NATIVE_TOOLS or (conversation.extras is not None and declares_by_members(conversation))
+        self.has_native_tools = bool(declares)
+        if declares and not self.options.runs:
+            self.tools_to_run = find_wanted(conversation, context)
+
+    def _take(self, step: RuleStep, before: Conversation, done: Rewrite, seen: int) -> int:
+        """Take over what a rule rewrote: into the report, what undoes it, and the traits that hold from now on."""
+        place, rule, bit = step
+        continued, entered, messages = self.continued, len(self.changes), done.conversation.messages
+        if messages is not before.messages:
+            if continued is not None and continued.seen is not None and not bit:
+                seen = continued.seen
+            else:
+                seen = observe_change(before.messages, messages, seen)
+        notes = done.notes if self.same or not rule.spelling else without_spelling(done.notes)
+        if continued is not None and messages is not before.messages:
+            if bit:
+                continued.stop()
+            notes = [*continued.carried, *notes]
+            self._enter(rule, notes)
+            continued.note(place, before, messages, (notes, self.changes[entered:]), seen)
+        else:
+            self._enter(rule, notes)
+        if done.undo is not NOTHING_TO_UNDO:
+            self.undo = self.undo.then(done.undo)
+        return seen
 
     def _enter(self, rule: Rule, notes: Sequence[Note]) -> None:
         """Enter what a rule did into the report. Raises RepairRefused if the caller does not want it."""
