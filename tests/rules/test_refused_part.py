@@ -417,19 +417,40 @@ def test_pictures_beside_the_content_move_like_others_of_the_model(target: str) 
     assert "images" not in told
 
 
+@pytest.mark.parametrize("target", ["anthropic-compatible/m", "gemini-native-compatible/m", "ollama/qwen3:8b"])
+def test_marks_of_pictures_beside_the_content_stay_in_their_dialect(target: str) -> None:
+    done = adapt({"messages": PICTURES}, source=CHAT, target=target)
+    assert "index" not in str(done.json)
+    assert ("stray-field", "/messages/1/images/1") in [(one.rule, one.at) for one in done.changes]
+
+
 @pytest.mark.parametrize("target", ["openrouter/google/gemini-2.5-flash-image", "openai-compatible/m"])
 def test_pictures_beside_the_content_stay_where_the_field_is_taken(target: str) -> None:
     done = adapt({"messages": [*PICTURES, {"role": "system", "content": "Late."}]}, source=CHAT, target=target)
     assert done.json["messages"][1] == PICTURES[1]
 
 
-@pytest.mark.parametrize("target", ["zai/glm-4.6", "ollama-openai/m"])
-def test_a_picture_beside_null_moves_for_a_target_that_demands_content(target: str) -> None:
-    turn = {"role": "assistant", "content": None, "images": [MADE_PICTURE]}
+IGNORED_FIELDS = [
+    *("zai/glm-4.6", "ollama-openai/m", "vllm/m", "llamacpp/m", "sglang/m", "together/m", "strict-template/m"),
+    "gemini-openai/gemini-2.5-flash",
+]
+
+
+@pytest.mark.parametrize("content", [None, "Here."])
+@pytest.mark.parametrize("target", IGNORED_FIELDS)
+def test_a_picture_beside_the_content_moves_for_a_target_that_ignores_it(target: str, content: str | None) -> None:
+    turn = {"role": "assistant", "content": content, "images": [MADE_PICTURE]}
     done = adapt({"messages": [PICTURES[0], turn, PICTURES[2]]}, source=CHAT, target=target)
     name, _, model = target.partition("/")
     assert judge(name, model, done.path, done.headers, done.body) is None
     assert MADE_PICTURE in done.json["messages"][2]["content"]
+    assert ("refused-part", "/messages/1/images/0") in [(one.rule, one.at) for one in done.changes]
+
+
+def test_a_picture_beside_the_content_is_named_for_a_target_that_reads_none() -> None:
+    done = sent({"messages": [PICTURES[0], {**PICTURES[1], "images": [MADE_PICTURE]}]}, "deepseek/deepseek-chat")
+    assert "images" not in done.json["messages"][1]
+    assert ("refused-part", "/messages/1/images/0", "content", False) in done.changes
 
 
 def test_a_picture_beside_the_content_may_be_a_part_of_it() -> None:

@@ -437,7 +437,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     media_forms: Annotated[
         tuple[str, ...],
         Meta(
-            description="further shapes of media: document_url, bare (a URL as text), untitled, headless (no data URL)"
+            description="further shapes of media: document_url, bare (a URL as text), untitled, headless (no data URL),"
+            " images (beside the content)"
         ),
     ] = ("*",)
     document_form: Annotated[

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dragoman.conversation.parts import Extras, Part, Result
+from dragoman.conversation.messages import Role
+from dragoman.conversation.parts import BESIDE, Extras, Part, Result
 from dragoman.conversation.traits import LEFTOVERS
 from dragoman.profiles.facts import Facts, Stance
 
@@ -41,9 +42,13 @@ def keep_known(
     return Extras(extras.dialect, fields) if fields else None
 
 
-def takes_field(name: str, role: str, facts: Facts) -> bool:
-    """Whether the target takes a field of this name in messages of this role, or ignores it."""
-    return keep_known(Extras(facts.dialect, {name: b""}), role, facts) is not None
+def sees_beside(facts: Facts) -> bool:
+    """Whether the target may see a picture beside the content of the model's turn, and does not only ignore it."""
+    role = Role.ASSISTANT.value
+    if BESIDE in facts.message_fields.get(role, ()):
+        return True
+    known = not {"*", BESIDE}.isdisjoint(facts.media_forms)
+    return known and keep_known(Extras(facts.dialect, {BESIDE: b""}), role, facts) is not None
 
 
 def _is_foreign(name: str, facts: Facts) -> bool:

@@ -33,7 +33,7 @@ from dragoman.conversation.traits import LEFTOVERS, STREAM_MARKS, Trait
 from dragoman.profiles.facts import CacheForm, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, HOUR, OPTIONS_FIELD
 from dragoman.rules.context import Context
-from dragoman.rules.known_fields import have_fields, keep_known, takes_field
+from dragoman.rules.known_fields import have_fields, keep_known, sees_beside
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
@@ -82,7 +82,8 @@ def _clean_parts(
 def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: list[Note]) -> Part:
     if part.extras is None and type(part) is not Result:
         return part
-    if type(part) is Media and part.wire_form == BESIDE and takes_field(BESIDE, message.role.value, facts):
+    own = part.extras is not None and part.extras.dialect == facts.dialect
+    if own and type(part) is Media and part.wire_form == BESIDE and sees_beside(facts):
         return part
     changes: dict[str, Any] = {}
     if type(part) is Result:

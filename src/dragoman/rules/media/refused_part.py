@@ -1,11 +1,11 @@
 """A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
 Media becomes a line of text that says what was there. Media in a tool's result moves to a user turn after the results
-if the target takes it there, and media of the model's own turn to the user turn that follows. A picture
-beside the content of that turn (`images`) does so too, unless the target takes that field or ignores it. A refusal
-becomes text, and a document that is text becomes that text. Citations are left out. Of a provider's own block, such as
-the result of a web search or a summary, the words stay as text (`words`); what only its provider can read goes, and so
-does a block without words. `drop` leaves such blocks out.
+if the target takes it there, and media of the model's own turn to the user turn that follows. A picture beside the
+content of that turn (`images`) does so too, unless the target may see it there. A refusal becomes text, and a document
+that is text becomes that text. Citations are left out. Of a provider's own block, such as the result of a web search or
+a summary, the words stay as text (`words`); what only its provider can read goes, and so does a block without words.
+`drop` leaves such blocks out.
 
 Loses content if there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
 whose words stay, and media that moves lose metadata; a document given as text loses nothing.
@@ -47,7 +47,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
 from dragoman.rules.block_words import LISTINGS, THOUGHTS, block_words
 from dragoman.rules.context import Context
-from dragoman.rules.known_fields import takes_field
+from dragoman.rules.known_fields import sees_beside
 from dragoman.rules.media_words import in_words, read_text_file, usual_type
 from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -164,12 +164,8 @@ def _stances(medium: Medium) -> dict[Role, Stance]:
 
 
 def _stays_beside(part: Media, context: Context) -> bool:
-    """Whether a picture beside the content may stay there. A target that ignores it and demands content sees none."""
-    facts, role = context.facts, Role.ASSISTANT.value
-    if part.wire_form != BESIDE or context.translated:
-        return False
-    listed = BESIDE in facts.message_fields.get(role, ())
-    return listed or (takes_field(BESIDE, role, facts) and facts.no_parts is not REFUSES)
+    """Whether a picture beside the content may stay there."""
+    return part.wire_form == BESIDE and not context.translated and sees_beside(context.facts)
 
 
 def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
