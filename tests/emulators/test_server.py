@@ -261,7 +261,7 @@ def test_the_fixture_starts_and_stops_emulators(dragoman_emulators: Any) -> None
 
 
 def _command(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dragoman.cli.commands.providers.emulate", *words]
+    command = [sys.executable, "-m", "dragoman", "emulate", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
 
 
@@ -289,7 +289,7 @@ def test_the_command_serves_each_on_its_own_port_and_logs(tmp_path: Path) -> Non
     log, script = tmp_path / "log.jsonl", tmp_path / "script.yaml"
     script.write_text("- text: scripted\n")
     words = ["openai", "openrouter", "--port", "0", "--script", str(script), "--log", str(log)]
-    command = [sys.executable, "-u", "-m", "dragoman.cli.commands.providers.emulate", *words]
+    command = [sys.executable, "-u", "-m", "dragoman", "emulate", *words]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=dies_with_us()
     ) as serving:

@@ -218,7 +218,3 @@ def _send(found: Reproduction, options: ReplayOptions) -> int:
         return 1
     click.echo(f"  provider    answers: {printable(answer[:400])}")
     return 0
-
-
-if __name__ == "__main__":
-    replay()

@@ -23,7 +23,3 @@ def completion(ctx: click.Context, shell: str) -> None:
     if made is None:  # click knows all of SHELLS; a future one may not
         raise click.ClickException(f"there is no completion for {shell}")
     click.echo(made(ctx.find_root().command, {}, "dragoman", VARIABLE).source())
-
-
-if __name__ == "__main__":
-    completion()

@@ -99,7 +99,3 @@ def chosen_file(path: Path | None) -> Path | None:
 def known_names(ctx: click.Context) -> KnownNames:
     """The names that the main command knows. Without it names are not checked."""
     return ctx.find_object(KnownNames) or KnownNames()
-
-
-if __name__ == "__main__":
-    config()

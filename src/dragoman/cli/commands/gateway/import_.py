@@ -125,7 +125,3 @@ def _check_translation(ctx: click.Context, text: str, output: Path | None) -> No
     except InvalidConfig as error:
         click.echo(f"{error}\nCorrect the translation before you use it.", err=True)
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    import_()

@@ -20,7 +20,3 @@ def init(path: Path, force: bool) -> None:
         raise click.ClickException(f"{path} exists already; use --force to overwrite it")
     write_file(path, example())
     click.echo(f"{path} written. Next: dragoman config check {path}", err=True)
-
-
-if __name__ == "__main__":
-    init()

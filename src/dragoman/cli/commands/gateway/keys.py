@@ -169,7 +169,3 @@ def _expiry(expires: datetime | None) -> str:
 def _fail(error: InvalidConfig) -> NoReturn:
     click.echo(str(error), err=True)
     sys.exit(1)
-
-
-if __name__ == "__main__":
-    keys()

@@ -63,7 +63,3 @@ def serve(
         click.echo(str(error), err=True)
         code = 1
     sys.exit(code)
-
-
-if __name__ == "__main__":
-    serve()

@@ -218,7 +218,3 @@ def _keep_running(out: Console, url: str) -> None:
         out.print(f"See each request and what was changed in it: [bold cyan]{url}/[/]", highlight=False)
         wait_for_stop()
     out.print("stopped")
-
-
-if __name__ == "__main__":
-    demo()

@@ -197,7 +197,3 @@ def _greeting(one: EmulatedProvider, url: str) -> str:
     path, body = one.example
     text = shlex.quote(orjson.dumps(body).decode())
     return f"{one.name}\n  {url}\n  curl {url}{path} -H 'content-type: application/json' -d {text}\n"
-
-
-if __name__ == "__main__":
-    emulate()

@@ -148,7 +148,3 @@ def _estimated(before: SentTurn | None, request: CompiledRequest, target: str) -
     is_known = before is not None and before.target == target
     shared = min(shared_tokens(before, request), total) if before is not None and is_known else 0
     return Usage(total, 0, shared, total - shared)
-
-
-if __name__ == "__main__":
-    cache()

@@ -109,7 +109,3 @@ def _holder(record: LessonRecord) -> str:
 def _left(expires: float) -> str:
     minutes = max(int((expires - time.time()) / 60), 0)
     return f"{minutes // 60} h {minutes % 60} min"
-
-
-if __name__ == "__main__":
-    lessons()

@@ -102,7 +102,3 @@ def _row(one: RequestRow) -> tuple[str, ...]:
     cost = "-" if one.cost is None else f"{'~' if one.estimated and not one.reported_cost else ''}{one.cost:.6f}"
     named = (one.id, moment, one.key or "-", one.model or "-", one.target or "-", str(one.status))
     return (*named, str(one.input_tokens), str(one.output_tokens), cost)
-
-
-if __name__ == "__main__":
-    requests_()

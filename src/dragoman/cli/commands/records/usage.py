@@ -128,7 +128,3 @@ def _cell(text: str) -> str:
 def _figures(one: Totals) -> tuple[str, ...]:
     counts = (one.requests, one.errors, one.input_tokens, one.output_tokens, one.cached_tokens, one.reasoning_tokens)
     return (*map(str, counts), f"{one.cost:.6f}", f"{one.estimated_cost:.6f}", str(one.unpriced))
-
-
-if __name__ == "__main__":
-    usage()
