@@ -16,7 +16,8 @@ from jsonschema import Draft202012Validator
 
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.emulator_core import EmulatorCore
-from dragoman.emulators.plausible import answer_plausibly, asked_tools
+from dragoman.emulators.plausible import asked_tools
+from dragoman.emulators.plausible.model import answer_plausibly
 from dragoman.emulators.provider import ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
 from dragoman.testing import emulator

@@ -1,7 +1,7 @@
 """All emulators by name: the table behind `dragoman emulate` and `dragoman.testing`.
 
-Each name stands for a module, a function in it and preset options. Modules are imported on first use, so that a test
-of one provider loads only that one.
+Each name stands for a module, a class or a function in it, and preset options. Modules are imported on first use, so
+that a test of one provider loads only that one.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class EmulatorEntry:
     """Where an emulator is, and how it is made."""
 
     module: str
-    """The module of its function."""
+    """The module that has it."""
     factory: str = "provider"
-    """The name of that function."""
+    """Its class, or a function that makes it, by name."""
     preset: Mapping[str, Any] = field(default_factory=dict)
     """Options that it always gets."""
     takes: tuple[str, ...] = ()
@@ -63,22 +63,22 @@ def _template(server: str, template: str = "open") -> EmulatorEntry:
 
 ENTRIES: Mapping[str, EmulatorEntry] = {
     "openai": EmulatorEntry("chat.openai.emulator"),
-    "openai-responses": EmulatorEntry("openai_responses"),
-    "anthropic": EmulatorEntry("anthropic"),
-    "gemini": EmulatorEntry("gemini"),
-    "cohere": EmulatorEntry("cohere"),
-    "bedrock": EmulatorEntry("bedrock"),
-    "bedrock-anthropic": EmulatorEntry("bedrock"),
-    "vertex": EmulatorEntry("gemini", "vertex"),
-    "vertex-anthropic": EmulatorEntry("anthropic", "vertex"),
-    "anthropic-compatible": EmulatorEntry("anthropic", "compatible"),
-    "gemini-native-compatible": EmulatorEntry("gemini", "compatible"),
-    "azure-anthropic": EmulatorEntry("anthropic", "foundry"),
+    "openai-responses": EmulatorEntry("openai_responses.emulator", "Responses"),
+    "anthropic": EmulatorEntry("anthropic.emulator", "Anthropic"),
+    "gemini": EmulatorEntry("gemini.emulator", "Gemini"),
+    "cohere": EmulatorEntry("cohere.emulator", "CohereApi"),
+    "bedrock": EmulatorEntry("bedrock.emulator", "Bedrock"),
+    "bedrock-anthropic": EmulatorEntry("bedrock.emulator", "Bedrock"),
+    "vertex": EmulatorEntry("gemini.emulator", "Vertex"),
+    "vertex-anthropic": EmulatorEntry("anthropic.vertex", "VertexClaude"),
+    "anthropic-compatible": EmulatorEntry("anthropic.compatible", "CompatibleAnthropic"),
+    "gemini-native-compatible": EmulatorEntry("gemini.compatible", "CompatibleGemini"),
+    "azure-anthropic": EmulatorEntry("anthropic.foundry", "FoundryClaude"),
     "azure-foundry": EmulatorEntry("chat.azure", "foundry", takes=_CHAT_OPTIONS),
     "azure-openai": EmulatorEntry("chat.azure", "chat", takes=_CHAT_OPTIONS),
-    "azure-openai-responses": EmulatorEntry("chat.azure", "responses"),
+    "azure-openai-responses": EmulatorEntry("chat.azure", "AzureResponses"),
     "xai": EmulatorEntry("openai_responses.xai", "chat", {"provider": "xai"}, _CHAT_OPTIONS),
-    "xai-responses": EmulatorEntry("openai_responses.xai"),
+    "xai-responses": EmulatorEntry("openai_responses.xai", "XaiResponses"),
     "openrouter": EmulatorEntry("chat.openrouter"),
     "mistral": EmulatorEntry("chat.mistral"),
     "deepseek": EmulatorEntry("chat.deepseek"),
@@ -104,14 +104,14 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "llamacpp": _template("llamacpp"),
     "vllm": _template("vllm"),
     "sglang": _template("sglang"),
-    "ollama": EmulatorEntry("ollama"),
+    "ollama": EmulatorEntry("ollama.emulator", "Ollama"),
     "ollama-openai": _template("ollama-openai"),
     "lmstudio": _template("lmstudio"),
 }
 
 
 ANSWERS: Mapping[str, tuple[str, str]] = {
-    "plausible": ("plausible", "answer_plausibly"),
+    "plausible": ("plausible.model", "answer_plausibly"),
     "echo": ("echo_answer", "echo"),
 }
 """What answers when no script does, by its name: a module and a function in it."""

@@ -10,7 +10,14 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.prompt_cache import CachePlan
-from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, Operation, ReceivedRequest
+from dragoman.emulators.provider import (
+    EmulatedProvider,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    Operation,
+    ReceivedRequest,
+)
 from dragoman.emulators.rate_limits import UNTOLD, LimitForm
 
 
@@ -44,7 +51,7 @@ def nullable(check: FieldCheck) -> FieldCheck:
     return check_unless_null
 
 
-class NativeApi(ABC):
+class NativeApi(EmulatedProvider, ABC):
     """One API: a subclass has its paths, its checks, its answers and its words."""
 
     refusal: type[ProviderRefusal]

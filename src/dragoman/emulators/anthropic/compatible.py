@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.emulators.anthropic.emulator import Anthropic
 from dragoman.emulators.anthropic.fields import FIELDS
 from dragoman.emulators.known_fields import without_unknown_fields
-from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ErrorResponse, ReceivedRequest
+from dragoman.emulators.provider import ErrorResponse, ReceivedRequest
 from dragoman.emulators.rate_limits import ANTHROPIC_COMPATIBLE
 
 _TURN_FIELDS = frozenset({"role", "content"})
@@ -21,8 +21,3 @@ class CompatibleAnthropic(Anthropic):
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         known = without_unknown_fields(request, "messages", FIELDS.__contains__, _TURN_FIELDS.__contains__)
         return super().judge(known)
-
-
-def compatible(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of a compatible server."""
-    return CompatibleAnthropic(options)

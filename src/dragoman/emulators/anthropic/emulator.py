@@ -11,8 +11,6 @@ from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
-    EmulatedProvider,
-    EmulatorOptions,
     ErrorResponse,
     FaultKind,
     ModelTurn,
@@ -132,8 +130,3 @@ class Anthropic(NativeApi):
             error["details"] = {"error_code": refusal.code}
         body = {"type": "error", "error": error, "request_id": identity}
         return ErrorResponse(refusal.status, body, headers)
-
-
-def provider(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of `api.anthropic.com`."""
-    return Anthropic(options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.anthropic.emulator import Anthropic
-from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, Operation
+from dragoman.emulators.provider import Operation
 
 _ROOT = "/anthropic"
 
@@ -21,8 +21,3 @@ class FoundryClaude(Anthropic):
         if not path.startswith(f"{_ROOT}/v1/messages"):
             return None
         return super().operation_of(method, path.removeprefix(_ROOT))
-
-
-def foundry(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of Claude in Azure AI Foundry."""
-    return FoundryClaude(options)

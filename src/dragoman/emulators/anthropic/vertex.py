@@ -9,8 +9,6 @@ from typing import Any
 from dragoman.emulators.anthropic.emulator import Anthropic
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.provider import (
-    EmulatedProvider,
-    EmulatorOptions,
     ErrorResponse,
     FaultKind,
     ModelTurn,
@@ -121,8 +119,3 @@ def _betas(request: ReceivedRequest) -> list[str]:
 def _google_error(status: int, name: str, sentence: str) -> ErrorResponse:
     error = {"code": status, "message": sentence, "status": name}
     return ErrorResponse(status, {"error": error}, content_type="application/json; charset=UTF-8")
-
-
-def vertex(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of Claude on Vertex AI."""
-    return VertexClaude(options)

@@ -22,8 +22,6 @@ from dragoman.emulators.bedrock.refusals import BedrockRefusal
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
-    EmulatedProvider,
-    EmulatorOptions,
     ErrorResponse,
     FaultKind,
     ModelTurn,
@@ -278,8 +276,3 @@ def _chunks(events: Iterator[bytes]) -> Iterator[bytes]:
                 "firstByteLatency": 120,
             }
         yield render_event("chunk", {"bytes": base64.b64encode(orjson.dumps(payload)).decode()})
-
-
-def provider(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of `bedrock-runtime.REGION.amazonaws.com`."""
-    return Bedrock(options)

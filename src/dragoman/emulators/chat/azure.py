@@ -14,7 +14,7 @@ from dragoman.emulators.chat.openai.settings import check_tools_with_effort
 from dragoman.emulators.chat.providers import PROVIDER_SPECS
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
 from dragoman.emulators.forwarding import JoinedApis
-from dragoman.emulators.openai_responses import Responses
+from dragoman.emulators.openai_responses.emulator import Responses
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -139,15 +139,10 @@ def chat(options: EmulatorOptions) -> EmulatedProvider:
     more = {**options.more, "provider": "azure-openai"}
     plain = compatible.provider(replace(options, more=more))
     own = AzureChat(**{field.name: getattr(plain, field.name) for field in fields(plain)})
-    return JoinedApis(own, responses(options))
+    return JoinedApis(own, AzureResponses(options))
 
 
 def foundry(options: EmulatorOptions) -> EmulatedProvider:
     """The emulator of Foundry's `/models`: models of many makers, without marks of the filter in their streams."""
     plain = compatible.provider(replace(options, more={**options.more, "provider": "azure-foundry"}))
     return FoundryModels(**{field.name: getattr(plain, field.name) for field in fields(plain)})
-
-
-def responses(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of Responses on Azure."""
-    return AzureResponses(options)

@@ -10,8 +10,6 @@ from dragoman.emulators.cohere.judge import CohereRefusal
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
-    EmulatedProvider,
-    EmulatorOptions,
     ErrorResponse,
     FaultKind,
     ModelTurn,
@@ -121,8 +119,3 @@ class CohereApi(NativeApi):
     def render_refusal(self, refusal: CohereRefusal, request: ReceivedRequest | None = None) -> ErrorResponse:
         identity = make_id("", 32, answer_seed(request), refusal.message, alphabet="0123456789abcdef")
         return ErrorResponse(refusal.status, {"id": identity, "message": refusal.message})
-
-
-def provider(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of `api.cohere.com`."""
-    return CohereApi(options)

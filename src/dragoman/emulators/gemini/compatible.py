@@ -6,7 +6,7 @@ from dragoman.emulators.gemini.emulator import Gemini
 from dragoman.emulators.gemini.messages import STUDIO
 from dragoman.emulators.gemini.proto import camel
 from dragoman.emulators.known_fields import without_unknown_fields
-from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ErrorResponse, ReceivedRequest
+from dragoman.emulators.provider import ErrorResponse, ReceivedRequest
 
 
 class CompatibleGemini(Gemini):
@@ -23,8 +23,3 @@ class CompatibleGemini(Gemini):
             lambda key: camel(key) in STUDIO["Content"],
         )
         return super().judge(known)
-
-
-def compatible(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of such a proxy."""
-    return CompatibleGemini(options)

@@ -12,7 +12,6 @@ from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Flavour, Gem
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
-    EmulatedProvider,
     EmulatorOptions,
     ErrorResponse,
     FaultKind,
@@ -270,13 +269,3 @@ def _as_array(chunks: Iterator[dict[str, Any]]) -> Iterator[bytes]:
     for index, chunk in enumerate(chunks):
         yield (b",\r\n" if index else b"[") + render_json(chunk)
     yield b"]"
-
-
-def provider(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of AI Studio."""
-    return Gemini(options)
-
-
-def vertex(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of Vertex AI."""
-    return Vertex(options)

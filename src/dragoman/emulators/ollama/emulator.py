@@ -10,8 +10,6 @@ from dragoman.emulators.ollama import answer, judge
 from dragoman.emulators.ollama.judge import OllamaRefusal
 from dragoman.emulators.ollama.models import CONTEXT_LENGTH, LISTED, capabilities
 from dragoman.emulators.provider import (
-    EmulatedProvider,
-    EmulatorOptions,
     ErrorResponse,
     FaultKind,
     ModelTurn,
@@ -138,8 +136,3 @@ def _listed(model: str) -> dict[str, Any]:
         "details": _DETAILS,
         "capabilities": capabilities(model),
     }
-
-
-def provider(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of an Ollama server."""
-    return Ollama(options)

@@ -1,5 +1,1 @@
 """OpenAI Responses: `/v1/responses`, its token count and compaction, and the same API on Azure and behind Codex."""
-
-from dragoman.emulators.openai_responses.emulator import Responses, provider
-
-__all__ = ["Responses", "provider"]

@@ -13,7 +13,6 @@ from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
 from dragoman.emulators.openai_responses.kept_answers import KeptAnswers
 from dragoman.emulators.prompt_cache import CachePlan, CachePolicy
 from dragoman.emulators.provider import (
-    EmulatedProvider,
     EmulatorOptions,
     ErrorResponse,
     FaultKind,
@@ -191,8 +190,3 @@ class Responses(NativeApi):
         error = {"message": refusal.message, "type": refusal.kind, "param": refusal.param, "code": refusal.code}
         headers = {"x-request-id": make_id("req_", 32, answer_seed(request), refusal.message)}
         return ErrorResponse(refusal.status, {"error": error}, headers)
-
-
-def provider(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of OpenAI's Responses API."""
-    return Responses(options)

@@ -300,11 +300,6 @@ def _render_compacted(request: ReceivedRequest) -> Item:
     return {**plain, "id": _uuid(answer_seed(request)), "output": [item]}
 
 
-def provider(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of xAI's Responses API."""
-    return XaiResponses(options)
-
-
 def chat(options: EmulatorOptions) -> EmulatedProvider:
     """The emulator of xAI's Chat, and beside it Responses."""
-    return JoinedApis(compatible.provider(options), provider(replace(options, more={})))
+    return JoinedApis(compatible.provider(options), XaiResponses(replace(options, more={})))

@@ -1,5 +1,1 @@
 """A model that needs no weights: it calls the tools that it is asked to, and answers from what it has read."""
-
-from dragoman.emulators.plausible.model import answer_plausibly
-
-__all__ = ["answer_plausibly"]

@@ -16,7 +16,7 @@ from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.openai.request_types import mismatch_refusal, missing
 from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, ChatService, Check
 from dragoman.emulators.forwarding import JoinedApis
-from dragoman.emulators.openai_responses import provider as responses
+from dragoman.emulators.openai_responses.emulator import Responses
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
 from dragoman.emulators.request_shape import RecordShape, Shape, anything, items, tagged, text, text_up_to
 
@@ -112,4 +112,4 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         not_json=ChatRefusal(400, NOT_JSON.message + hint),
         listed_models=LISTED,
     )
-    return JoinedApis(chat, responses(options))
+    return JoinedApis(chat, Responses(options))
