@@ -312,16 +312,12 @@ def _fold_kept(piece: _Piece) -> Part | None:
     return piece.state
 
 
-def _fold_nothing(piece: _Piece) -> None:
-    return None
-
-
 _FOLD: Mapping[type[Part], Callable[[_Piece], Part | None]] = {
     Text: _fold_text,
     Reasoning: _fold_reasoning,
     Call: _fold_call,
     Refusal: _fold_refusal,
-    Citation: _fold_nothing,
+    Citation: lambda piece: None,
     Media: _fold_media,
     Opaque: _fold_kept,
 }

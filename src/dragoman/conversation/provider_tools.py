@@ -238,36 +238,6 @@ class WrittenTool(msgspec.Struct, frozen=True, gc=False):
     """What the dialect calls such an entry, if that is not the vendor's name of the tool."""
 
 
-def _no_tools(members: Mapping[str, Json]) -> Mapping[str, tuple[ProviderTool, ...]]:
-    return {}
-
-
-def _no_opened(members: Mapping[str, Json]) -> Mapping[str, Any]:
-    return {}
-
-
-def _no_runs(members: Mapping[str, Json]) -> tuple[ToolRun, ...]:
-    return ()
-
-
-def _no_members(
-    runs: Sequence[ToolRun], cited: Sequence[FoundPage], spans: Sequence[GroundedSpan] = ()
-) -> Mapping[str, Json]:
-    return {}
-
-
-def _no_spans(members: Mapping[str, Json]) -> tuple[GroundedSpan, ...]:
-    return ()
-
-
-def _no_counts(runs: Sequence[ToolRun]) -> Mapping[str, Json]:
-    return {}
-
-
-def _no_name(choice: Json) -> str:
-    return ""
-
-
 class Approval(msgspec.Struct, frozen=True, gc=False):
     """A question to the client whether a tool may be called, or its answer."""
 
@@ -279,14 +249,6 @@ class Approval(msgspec.Struct, frozen=True, gc=False):
     """The client approves."""
     reason: str = ""
     """Why it does not, in its words."""
-
-
-def _no_label(block: Opaque) -> str:
-    return ""
-
-
-def _no_approval(block: Opaque) -> None:
-    return None
 
 
 class ProviderToolCodec(msgspec.Struct, frozen=True):
@@ -302,30 +264,30 @@ class ProviderToolCodec(msgspec.Struct, frozen=True):
     """What a block tells of a run; None if it tells of none."""
     render_run: Callable[[ToolRun], tuple[Opaque, ...]]
     """The blocks that tell of a whole run; none if the dialect does not show runs."""
-    parse_members: Callable[[Mapping[str, Json]], Mapping[str, tuple[ProviderTool, ...]]] = _no_tools
+    parse_members: Callable[[Mapping[str, Json]], Mapping[str, tuple[ProviderTool, ...]]] = lambda members: {}
     """The tools that members at the top level of a request declare without an entry in the list, by these members."""
     members: frozenset[str] = frozenset()
     """The names of these members."""
-    parse_ending: Callable[[Mapping[str, Json]], tuple[ToolRun, ...]] = _no_runs
+    parse_ending: Callable[[Mapping[str, Json]], tuple[ToolRun, ...]] = lambda members: ()
     """The runs that members at the end of an answer tell of, if no block does."""
-    render_ending: Callable[..., Mapping[str, Json]] = _no_members
+    render_ending: Callable[..., Mapping[str, Json]] = lambda runs, cited, spans=(): {}
     """The members at the end of an answer that tell of its runs, of the pages that it cites, and where it cites
     them (`Sequence[ToolRun]`, `Sequence[FoundPage]`, `Sequence[GroundedSpan]`)."""
-    parse_spans: Callable[[Mapping[str, Json]], tuple[GroundedSpan, ...]] = _no_spans
+    parse_spans: Callable[[Mapping[str, Json]], tuple[GroundedSpan, ...]] = lambda members: ()
     """Where an answer cites pages, by members at its end."""
     cites: CitationRange = CitationRange.PART
     """What a citation speaks of."""
-    render_usage: Callable[[Sequence[ToolRun]], Mapping[str, Json]] = _no_counts
+    render_usage: Callable[[Sequence[ToolRun]], Mapping[str, Json]] = lambda runs: {}
     """The members of the usage that count runs."""
-    parse_choice: Callable[[Json], str] = _no_name
+    parse_choice: Callable[[Json], str] = lambda choice: ""
     """The tool (`ProviderTool.name`) that a choice names which only the dialect has; empty if it names none."""
     render_approval: Callable[[ToolRun], Opaque] | None = None
     """The block that asks the client about a call; None: the dialect has none."""
-    parse_approval: Callable[[Opaque], Approval | None] = _no_approval
+    parse_approval: Callable[[Opaque], Approval | None] = lambda block: None
     """A question of such a block, or the client's answer."""
     render_listing: Callable[[str, str, Sequence[Tool]], Opaque] | None = None
     """The block that shows the tools of a server, by an id and the server's label; None: the dialect has none."""
-    parse_listing: Callable[[Opaque], str] = _no_label
+    parse_listing: Callable[[Opaque], str] = lambda block: ""
     """The label of the server whose tools a block shows; empty if it shows none."""
-    open_members: Callable[[Mapping[str, Json]], Mapping[str, Any]] = _no_opened
+    open_members: Callable[[Mapping[str, Json]], Mapping[str, Any]] = lambda members: {}
     """What tools refer to of the members at the top level. It is opened once for all tools of a request."""

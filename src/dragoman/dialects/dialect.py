@@ -486,18 +486,6 @@ def path_step(model: str) -> str:
     return escape(model, safe="@:")
 
 
-def _never(conversation: Conversation) -> bool:
-    return False
-
-
-def _nothing() -> None:
-    return None
-
-
-def _server_sent_events(query: Mapping[str, str]) -> Framing:
-    return Framing.SSE
-
-
 class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """One wire format: as that of a client, and as that of a target."""
 
@@ -528,7 +516,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Headers that show, if several dialects serve the same path, that the caller is one of this dialect's SDKs."""
     caller_prefixes: tuple[str, ...] = ()
     """How the paths of such a caller begin."""
-    client_framing: Callable[[Mapping[str, str]], Framing] = _server_sent_events
+    client_framing: Callable[[Mapping[str, str]], Framing] = lambda query: Framing.SSE
     """The framing of a client's stream, from the query of its request."""
     greeting: bytes = b""
     """What its own clients expect at the root of a server."""
@@ -540,7 +528,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Headers that choose an account of the login that a caller sends beside them."""
     client_agents: tuple[str, ...] = ()
     """How the `User-Agent` of these clients begins."""
-    asks_for_reasoning: Callable[[Conversation], bool] = _never
+    asks_for_reasoning: Callable[[Conversation], bool] = lambda conversation: False
     """Whether a conversation asks for the thinking to be shown."""
     hides_unasked: bool = False
     """Whether its clients are not prepared for thinking that they did not ask for."""
@@ -600,19 +588,19 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Loads `requests`."""
     load_answers: Callable[[], AnswerCodec]
     """Loads `answers`."""
-    load_stored_answers: Callable[[], StoredAnswers | None] = _nothing
+    load_stored_answers: Callable[[], StoredAnswers | None] = lambda: None
     """Loads `stored_answers`."""
-    load_conversations: Callable[[], ConversationForm | None] = _nothing
+    load_conversations: Callable[[], ConversationForm | None] = lambda: None
     """Loads `conversations`."""
-    load_background: Callable[[], BackgroundForm | None] = _nothing
+    load_background: Callable[[], BackgroundForm | None] = lambda: None
     """Loads `background`."""
-    load_compactions: Callable[[], Compactions | None] = _nothing
+    load_compactions: Callable[[], Compactions | None] = lambda: None
     """Loads `compactions`."""
-    load_socket_frames: Callable[[], SocketFrames | None] = _nothing
+    load_socket_frames: Callable[[], SocketFrames | None] = lambda: None
     """Loads `socket_frames`."""
-    load_provider_tools: Callable[[], ProviderToolCodec | None] = _nothing
+    load_provider_tools: Callable[[], ProviderToolCodec | None] = lambda: None
     """Loads `provider_tools`."""
-    load_stored_prompts: Callable[[], StoredPromptForm | None] = _nothing
+    load_stored_prompts: Callable[[], StoredPromptForm | None] = lambda: None
     """Loads `stored_prompts`."""
 
     @cached_property

@@ -122,23 +122,15 @@ class RateMeter:
         return max(0.0, used - (self._clock() - since) * self._limits[kind] / _MINUTE)
 
 
-def _no_headers(standing: Standing) -> dict[str, str]:
-    return {}
-
-
-def _say_nothing(error: ErrorResponse, excess: Excess) -> ErrorResponse:
-    return error
-
-
 @dataclass(frozen=True, slots=True)
 class LimitForm:
     """How one vendor tells of its limits. By default it does not."""
 
     usual: Mapping[str, int] = field(default_factory=dict)
     """The limits of recorded answers."""
-    headers: Callable[[Standing], dict[str, str]] = _no_headers
+    headers: Callable[[Standing], dict[str, str]] = lambda standing: {}
     """The headers of an answer."""
-    refuse: Callable[[ErrorResponse, Excess], ErrorResponse] = _say_nothing
+    refuse: Callable[[ErrorResponse, Excess], ErrorResponse] = lambda error, excess: error
     """The vendor's usual refusal, with the numbers of this one."""
     counts_cached: bool = True
     """Whether tokens that were read from the prompt cache count."""

@@ -5,7 +5,7 @@ They are kept here for every target, also for Anthropic, because nothing in an a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
@@ -119,10 +119,6 @@ def _is_over(event: Event) -> bool:
     return isinstance(event, Ended)
 
 
-def _no_items(response: Json) -> Mapping[str, Json]:
-    return {}
-
-
 def _unknown(id: str) -> Failure:
     what = f"thread: no message with id {id[:200]} is kept; send the whole conversation with `create`"
     return Failure(FailureKind.NOT_FOUND, what, 404, "thread_not_found")
@@ -134,7 +130,7 @@ STORED_ANSWERS = StoredAnswers(
     parse_question=_parse_question,
     render_whole=_render_whole,
     put_items=lambda body, found: body,
-    output_items=_no_items,
+    output_items=lambda response: {},
     unknown_answer=_unknown,
     unknown_item=_unknown,
     unknown_conversation=_unknown,
