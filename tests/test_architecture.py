@@ -62,8 +62,6 @@ CORE = {
     "answer_parse",
     "answer_render",
     "stream",
-    "usage",
-    "errors",
 }
 """What every dialect has, so that who knows one finds the way in another."""
 OFTEN = {"__init__", "provider_tools"}

@@ -32,8 +32,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.anthropic.answer_parse import parse_answer
-from dragoman.dialects.anthropic.answer_render import render_answer
-from dragoman.dialects.anthropic.errors import render_error
+from dragoman.dialects.anthropic.answer_render import render_answer, render_error
 from dragoman.dialects.anthropic.stream import AnthropicStreamParser, AnthropicStreamRenderer
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.wire.error_bodies import parse_failure

@@ -11,8 +11,9 @@ from dragoman.conversation.collect import collect
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop
-from dragoman.dialects.anthropic import usage as anthropic_usage
-from dragoman.dialects.bedrock import usage as bedrock_usage
+from dragoman.dialects.anthropic import answer_parse, answer_render
+from dragoman.dialects.bedrock import answer_parse as bedrock_parse
+from dragoman.dialects.bedrock import answer_render as bedrock_render
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.wire.error_bodies import parse_failure
@@ -183,18 +184,18 @@ def test_lifetimes_of_cached_tokens_are_written_in_the_words_of_both_platforms(
     kept: dict[str, int], short: int, long: int
 ) -> None:
     details = [{"ttl": name, "inputTokens": tokens} for name, tokens in kept.items()]
-    usage = bedrock_usage.parse_usage(orjson.dumps({**USAGE, "cacheWriteInputTokens": 40, "cacheDetails": details}))
+    usage = bedrock_parse.parse_usage(orjson.dumps({**USAGE, "cacheWriteInputTokens": 40, "cacheDetails": details}))
     assert usage is not None
     assert (usage.kept_short, usage.kept_long) == (short, long)
-    written = orjson.loads(anthropic_usage.render_usage(usage))
+    written = orjson.loads(answer_render.render_usage(usage))
     assert written["cache_creation"] == {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": long}
-    counter = anthropic_usage.UsageCounter()
+    counter = answer_parse.UsageCounter()
     counter.add(orjson.dumps(written))
-    back = orjson.loads(bedrock_usage.render_usage(counter.usage()))
+    back = orjson.loads(bedrock_render.render_usage(counter.usage()))
     assert {one["ttl"]: one["inputTokens"] for one in back["cacheDetails"]} == kept
 
 
 def test_lifetimes_that_nobody_states_are_not_written() -> None:
-    usage = bedrock_usage.parse_usage(orjson.dumps({**USAGE, "cacheWriteInputTokens": 40}))
-    assert orjson.loads(anthropic_usage.render_usage(usage))["cache_creation"] is None
-    assert "cacheDetails" not in orjson.loads(bedrock_usage.render_usage(usage))
+    usage = bedrock_parse.parse_usage(orjson.dumps({**USAGE, "cacheWriteInputTokens": 40}))
+    assert orjson.loads(answer_render.render_usage(usage))["cache_creation"] is None
+    assert "cacheDetails" not in orjson.loads(bedrock_render.render_usage(usage))

@@ -17,10 +17,9 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, Media, MediaKind, Opaque, Origin, Reasoning, Refusal, Remote, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat.answer_parse import parse_answer
+from dragoman.dialects.openai_chat.answer_parse import count_usage, parse_answer, parse_usage
 from dragoman.dialects.openai_chat.answer_render import render_answer
 from dragoman.dialects.openai_chat.dialect import DIALECT
-from dragoman.dialects.openai_chat.usage import count_usage, parse_usage
 
 CODEC = DIALECT.answers
 

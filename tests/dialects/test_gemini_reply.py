@@ -31,8 +31,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, MediaKind, Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
-from dragoman.dialects.gemini.answer_render import render_answer
-from dragoman.dialects.gemini.errors import render_error
+from dragoman.dialects.gemini.answer_render import render_answer, render_error
 from dragoman.dialects.gemini.stream import GeminiStreamParser, GeminiStreamRenderer, parse_whole
 from dragoman.engine.answer.translation import Translation
 from dragoman.wire.error_bodies import parse_failure

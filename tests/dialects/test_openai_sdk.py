@@ -13,15 +13,15 @@ from tests.sdk_readers import Loopback, loopback
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat import errors as chat_errors
+from dragoman.dialects.openai_chat import answer_render as chat_answers
 from dragoman.dialects.openai_chat.stream import ChatStreamRenderer
-from dragoman.dialects.openai_responses import errors as responses_errors
+from dragoman.dialects.openai_responses import answer_render as responses_answers
 from dragoman.dialects.openai_responses.stream import ResponsesStreamRenderer
 from dragoman.wire.error_bodies import parse_failure
 
 CHAT, RESPONSES = "openai-chat", "openai-responses"
 RENDERERS = {CHAT: ChatStreamRenderer, RESPONSES: ResponsesStreamRenderer}
-ERRORS: dict[str, ModuleType] = {CHAT: chat_errors, RESPONSES: responses_errors}
+ERRORS: dict[str, ModuleType] = {CHAT: chat_answers, RESPONSES: responses_answers}
 ASKED = AnswerContext(model="m", id="answer_1", created=1, include_usage=True)
 
 
@@ -113,16 +113,16 @@ def test_a_context_length_error_has_the_numbers_in_the_clients_words() -> None:
     """D12."""
     failure = parse_failure(400, {}, b'{"type":"error","error":{"type":"invalid_request_error",'
                            b'"message":"prompt is too long: 213462 tokens > 200000 maximum"}}')  # fmt: skip
-    status, _, body = chat_errors.render_error(failure, ASKED)
+    status, _, body = chat_answers.render_error(failure, ASKED)
     error = orjson.loads(body)["error"]
     assert (status, error["code"]) == (400, "context_length_exceeded")
     assert error["message"].startswith("This model's maximum context length is 200000 tokens.")
     assert "resulted in 213462 tokens" in error["message"]
     assert "prompt is too long: 213462 tokens > 200000 maximum" in error["message"]
-    error = orjson.loads(responses_errors.render_error(failure, ASKED)[2])["error"]
+    error = orjson.loads(responses_answers.render_error(failure, ASKED)[2])["error"]
     assert error["message"].startswith("Your input exceeds the context window of this model.")
 
 
 def test_a_spent_quota_is_not_tried_again() -> None:
-    _, headers, _ = chat_errors.render_error(Failure(FailureKind.QUOTA, "spent"), ASKED)
+    _, headers, _ = chat_answers.render_error(Failure(FailureKind.QUOTA, "spent"), ASKED)
     assert headers["x-should-retry"] == "false"

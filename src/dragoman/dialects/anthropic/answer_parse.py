@@ -27,10 +27,9 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.parts import Json, Opaque, Origin, StateKind
-from dragoman.conversation.replies import Stop
+from dragoman.conversation.parts import Extras, Json, Opaque, Origin, StateKind
+from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.anthropic import NAME, ORIGIN
-from dragoman.dialects.anthropic.usage import MOST_MEMBERS, UsageCounter
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, parse_stop
 from dragoman.dialects.shared.raw_json import (
     UNREADABLE,
@@ -323,3 +322,57 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     except UNREADABLE:
         return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
     return out
+
+
+# Usage
+
+_INPUT, _OUTPUT = "input_tokens", "output_tokens"
+_WRITTEN, _READ = "cache_creation_input_tokens", "cache_read_input_tokens"
+_COUNTS = frozenset({_INPUT, _OUTPUT, _WRITTEN, _READ})
+MOST_MEMBERS = 64
+"""Members of a usage, or of the end of a message, that may come in pieces."""
+SHORT, LONG = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
+
+
+class UsageCounter:
+    """Usage that comes in pieces. What a later piece leaves out still holds."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+
+    def add(self, raw: bytes) -> bool:
+        """Take one `usage` object; False if it holds no counts."""
+        try:
+            counts = decode_object(raw)
+        except msgspec.DecodeError:
+            return False
+        counts = {key: value for key, value in counts.items() if value is not None}
+        if len(self._fields) + len(counts) > MOST_MEMBERS:
+            counts = {key: value for key, value in counts.items() if key in _COUNTS or key in self._fields}
+        self._fields.update(counts)
+        return bool(counts)
+
+    def usage(self) -> Usage:
+        fields = self._fields
+        written, cached = token_count(fields.get(_WRITTEN)), token_count(fields.get(_READ))
+        details = fields.get("output_tokens_details")
+        reasoning = token_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
+        extras = {key: encode(value) for key, value in fields.items() if key not in _COUNTS}
+        created = fields.get("cache_creation")
+        return Usage(
+            input=token_count(fields.get(_INPUT)) + written + cached,
+            output=token_count(fields.get(_OUTPUT)),
+            cached=cached,
+            cache_written=written,
+            reasoning=reasoning,
+            extras=Extras(NAME, extras) if extras else None,
+            kept_long=_kept(created, LONG, written) if written else 0,
+            kept_short=_kept(created, SHORT, written) if written else 0,
+        )
+
+
+def _kept(created: Any, lifetime: str, written: int) -> int:
+    """Of the tokens that were written to the cache, those that stay so long."""
+    return min(token_count(created.get(lifetime)), written) if isinstance(created, dict) else 0

@@ -1,8 +1,10 @@
-"""A reply as a whole Anthropic message, and what its streams share with it."""
+"""A reply as a whole Anthropic message, what its streams share with it, and errors."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 from dragoman.conversation.collect import tell
 from dragoman.conversation.envelope import seal
@@ -10,12 +12,12 @@ from dragoman.conversation.events import (
     CallStarted,
     Started,
 )
+from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin, StateKind
-from dragoman.conversation.replies import Reply, Stop
+from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.anthropic.answer_parse import STOPS
-from dragoman.dialects.anthropic.usage import NO_USAGE, render_usage
+from dragoman.dialects.anthropic.answer_parse import LONG, SHORT, STOPS
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
 from dragoman.dialects.families.call_input import call_input
@@ -27,6 +29,7 @@ from dragoman.dialects.shared.raw_json import (
     decode_members,
     encode,
 )
+from dragoman.dialects.shared.retry_after import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
 
 _STOP_WORDS: Mapping[Stop, str] = {
@@ -176,9 +179,13 @@ _COMPLETE_BLOCK = CompleteObject(
         "tool_use": CompleteObject(added=CALL_FIELDS),
     }
 )
+_NO_USAGE: dict[str, Json] = dict.fromkeys(
+    ("cache_creation", "inference_geo", "output_tokens_details", "server_tool_use", "service_tier", "speed"), b"null"
+)
+_NO_DELTA_USAGE: dict[str, Json] = dict.fromkeys(("output_tokens_details", "server_tool_use"), b"null")
 _COMPLETE_USAGE = CompleteObject(
     added={
-        **NO_USAGE,
+        **_NO_USAGE,
         "cache_creation_input_tokens": b"null",
         "cache_read_input_tokens": b"null",
         "input_tokens": b"0",
@@ -198,3 +205,125 @@ def complete_answer(body: bytes, context: AnswerContext) -> bytes:
         **LATE_FIELDS,
     }
     return complete(body, CompleteObject(added=added, inside={"content": _COMPLETE_BLOCK, "usage": _COMPLETE_USAGE}))
+
+
+# Usage
+
+
+def render_usage(usage: Usage | None) -> Json:
+    """The usage of a message, with every count that the SDK's types require."""
+    lifetimes: dict[str, Json] = {}
+    if usage is not None and (usage.kept_long or usage.kept_short):
+        lifetimes["cache_creation"] = encode({SHORT: usage.kept_short, LONG: usage.kept_long})
+    return render_object(_NO_USAGE | lifetimes | _render_counts(usage))
+
+
+def render_delta_usage(usage: Usage | None) -> Json:
+    """The usage at the end of a stream, which has fewer counts."""
+    return render_object(_NO_DELTA_USAGE | _render_counts(usage))
+
+
+def _render_counts(usage: Usage | None) -> dict[str, Json]:
+    """This dialect counts new input, cache writes and cache reads apart.
+
+    The three add up to the whole input, even if a server reports more cached tokens than input.
+    """
+    usage = usage or Usage()
+    cached = min(usage.cached, usage.input)
+    written = min(usage.cache_written, usage.input - cached)
+    fields: dict[str, bytes] = {
+        "input_tokens": b"%d" % (usage.input - cached - written),
+        "cache_creation_input_tokens": b"%d" % written,
+        "cache_read_input_tokens": b"%d" % cached,
+        "output_tokens": b"%d" % usage.output,
+    }
+    if usage.reasoning:
+        fields["output_tokens_details"] = b'{"thinking_tokens":%d}' % usage.reasoning
+    return fields | own_fields(usage.extras, NAME)
+
+
+# Errors: the status, type and wording that the SDK and agents look for
+
+_ERRORS: Mapping[FailureKind, tuple[int, str]] = {
+    FailureKind.AUTH: (401, "authentication_error"),
+    FailureKind.PERMISSION: (403, "permission_error"),
+    FailureKind.NOT_FOUND: (404, "not_found_error"),
+    FailureKind.QUOTA: (402, "billing_error"),
+    FailureKind.RATE_LIMIT: (429, "rate_limit_error"),
+    FailureKind.OVERLOADED: (529, "overloaded_error"),
+    FailureKind.CONTEXT_LENGTH: (400, "invalid_request_error"),
+    FailureKind.CONTENT_FILTER: (400, "invalid_request_error"),
+    FailureKind.BAD_REQUEST: (400, "invalid_request_error"),
+    FailureKind.TOO_LARGE: (413, "request_too_large"),
+    FailureKind.TIMEOUT: (504, "timeout_error"),
+    FailureKind.NETWORK: (502, "api_error"),
+    FailureKind.BROKEN_STREAM: (502, "api_error"),
+    FailureKind.ANSWER_TOO_LARGE: (502, "api_error"),
+    FailureKind.SERVER: (500, "api_error"),
+    FailureKind.NOT_SERVED: (501, "not_supported"),
+}
+_FINAL = (400, 401, 402)
+"""Statuses that another try does not change. Claude Code repeats a 401 for minutes unless it is told."""
+_PERIODS = {"day": "daily", "month": "monthly"}
+_TOO_LONG = "prompt is too long"
+_NO_ROOM = "input length and `max_tokens` exceed context limit"
+_DETAILED = ("compaction_", "thread_")
+"""How codes begin that clients look for in the details of an error."""
+
+
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    status, body = error_body(failure, context)
+    headers = {"content-type": "application/json"}
+    if context.id:
+        headers["request-id"] = context.id
+    headers |= wait_headers(failure)
+    if status in _FINAL or failure.kind in (FailureKind.QUOTA, FailureKind.ANSWER_TOO_LARGE):
+        headers["x-should-retry"] = "false"
+    if failure.budget is not None:
+        headers |= _spent_headers(failure.budget)
+    return status, headers, body
+
+
+def _spent_headers(budget: ExhaustedBudget) -> dict[str, str]:
+    """What tells Claude Code a spent budget from a limit for which it waits. With `representative-claim` it would show
+    a sentence of its own."""
+    spent = {
+        "status": "rejected",
+        "overage-utilization": "1",
+        "overage-surpassed-threshold": "1",
+        "overage-disabled-reason": "org_spend_cap_reached",
+    }
+    if budget.period in _PERIODS:
+        spent["overage-period"] = _PERIODS[budget.period]
+    if budget.ends is not None:
+        spent |= dict.fromkeys(("reset", "overage-reset"), str(math.ceil(budget.ends)))
+    return {f"anthropic-ratelimit-unified-{name}": value for name, value in spent.items()}
+
+
+def error_body(failure: Failure, context: AnswerContext) -> tuple[int, bytes]:
+    """The body alone, which is also the last event of a stream that failed."""
+    status, kind = _ERRORS[failure.kind]
+    if failure.budget is not None:
+        status = 429
+    error: dict[str, Any] = {"type": kind, "message": _error_message(failure)}
+    if failure.code.startswith(_DETAILED):
+        error["details"] = {"error_code": failure.code}
+    body = {
+        "type": "error",
+        "error": error,
+        "request_id": context.id or None,
+    }
+    return status, encode(body)
+
+
+def _error_message(failure: Failure) -> str:
+    """The provider's message. For a conversation that is too long, with the sentence after which agents shorten it; if
+    only the answer has no room, with the one after which they ask for a shorter answer."""
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith((_TOO_LONG, _NO_ROOM)):
+        return failure.message
+    if (over := failure.overflow) is not None:
+        return f"{_NO_ROOM}: {over.input} + {over.answer} > {over.limit} ({failure.message})"
+    if failure.tokens is None or failure.limit is None:
+        return f"{_TOO_LONG}: {failure.message or 'the provider gave no numbers.'}"
+    return f"{_TOO_LONG}: {failure.tokens} tokens > {failure.limit} maximum ({failure.message})"

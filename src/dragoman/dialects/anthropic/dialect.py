@@ -141,8 +141,7 @@ def _load_provider_tools() -> ProviderToolCodec:
 
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.anthropic.answer_parse import parse_answer
-    from dragoman.dialects.anthropic.answer_render import complete_answer, render_answer
-    from dragoman.dialects.anthropic.errors import render_error
+    from dragoman.dialects.anthropic.answer_render import complete_answer, render_answer, render_error
     from dragoman.dialects.anthropic.stream import WORDS, AnthropicStreamParser, AnthropicStreamRenderer
 
     return AnswerCodec(

@@ -17,9 +17,14 @@ from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.anthropic.answer_parse import AnthropicAnswerParser, parse_answer
-from dragoman.dialects.anthropic.answer_render import BLOCKS, LATE_FIELDS, late_fields
-from dragoman.dialects.anthropic.errors import error_body
-from dragoman.dialects.anthropic.usage import render_delta_usage, render_usage
+from dragoman.dialects.anthropic.answer_render import (
+    BLOCKS,
+    LATE_FIELDS,
+    error_body,
+    late_fields,
+    render_delta_usage,
+    render_usage,
+)
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
 from dragoman.dialects.shared.ownership import own_fields

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.events import (
@@ -26,13 +28,20 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin, StateKind
-from dragoman.conversation.replies import Stop
+from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
-from dragoman.dialects.bedrock.usage import parse_usage
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, parse_stop
-from dragoman.dialects.shared.raw_json import UNREADABLE, decode_answer, decode_items, decode_members, encode, text_in
+from dragoman.dialects.shared.raw_json import (
+    UNREADABLE,
+    decode_answer,
+    decode_items,
+    decode_members,
+    decode_object,
+    encode,
+    text_in,
+)
 from dragoman.errors import MalformedRequest
 from dragoman.wire.error_bodies import parse_failure
 
@@ -309,3 +318,40 @@ def _blocks(fields: dict[str, Raw]) -> list[Raw]:
     message = decode_members(decode_members(fields["output"]).get("message", Raw(b"{}")))
     content = message.get("content", Raw(b"[]"))
     return decode_items(content) if bytes(content) != b"null" else []
+
+
+# Usage: new input, cache reads and cache writes are separate and add up to the whole
+
+_KNOWN = frozenset(
+    {"inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens", "serverToolUsage"}
+)
+_TWIN = "TokenCount"
+"""How the names of counts end that Bedrock sends twice."""
+DETAILS, SHORT, LONG = "cacheDetails", "5m", "1h"
+
+
+def parse_usage(raw: bytes) -> Usage | None:
+    """The counts; None if there are none."""
+    try:
+        fields = decode_object(raw)
+    except msgspec.DecodeError:
+        return None
+    if not fields:
+        return None
+    read, written = token_count(fields.get("cacheReadInputTokens")), token_count(fields.get("cacheWriteInputTokens"))
+    extras = {key: encode(value) for key, value in fields.items() if key not in _KNOWN and not key.endswith(_TWIN)}
+    return Usage(
+        input=token_count(fields.get("inputTokens")) + read + written,
+        output=token_count(fields.get("outputTokens")),
+        cached=read,
+        cache_written=written,
+        extras=extras_of(NAME, extras),
+        kept_long=_kept(fields.get(DETAILS), LONG, written),
+        kept_short=_kept(fields.get(DETAILS), SHORT, written),
+    )
+
+
+def _kept(details: Any, lifetime: str, written: int) -> int:
+    """Of the tokens that were written to the cache, those that stay so long."""
+    entries = [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
+    return min(sum(token_count(one.get("inputTokens")) for one in entries if one.get("ttl") == lifetime), written)

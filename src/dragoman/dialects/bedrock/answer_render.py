@@ -10,10 +10,9 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.parts import Json
-from dragoman.conversation.replies import Reply, Stop
+from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.bedrock import NAME
-from dragoman.dialects.bedrock.answer_parse import STOPS
-from dragoman.dialects.bedrock.usage import render_usage
+from dragoman.dialects.bedrock.answer_parse import DETAILS, LONG, SHORT, STOPS
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
 from dragoman.dialects.families.call_input import call_input
@@ -110,3 +109,25 @@ class _BedrockAnswerRenderer(BlockCollector):
                 **late_fields(self),
             }
         )
+
+
+# Usage
+
+
+def render_usage(usage: Usage | None) -> Json:
+    """All counts. They add up, even if a server reports more cached tokens than input."""
+    usage = usage or Usage()
+    read = min(usage.cached, usage.input)
+    written = min(usage.cache_written, usage.input - read)
+    counts = {
+        "inputTokens": usage.input - read - written,
+        "outputTokens": usage.output,
+        "totalTokens": usage.input + usage.output,
+        "cacheReadInputTokens": read,
+        "cacheWriteInputTokens": written,
+    }
+    fields: dict[str, Json] = {key: b"%d" % value for key, value in counts.items()}
+    kept = [{"ttl": LONG, "inputTokens": usage.kept_long}, {"ttl": SHORT, "inputTokens": usage.kept_short}]
+    if details := [one for one in kept if one["inputTokens"]]:
+        fields[DETAILS] = encode(details)
+    return render_object(fields | own_fields(usage.extras, NAME))

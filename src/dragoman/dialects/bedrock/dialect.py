@@ -132,8 +132,8 @@ def _load_provider_tools() -> ProviderToolCodec:
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.bedrock.answer_parse import parse_answer
     from dragoman.dialects.bedrock.answer_render import render_answer
-    from dragoman.dialects.bedrock.errors import render_error
     from dragoman.dialects.bedrock.stream import BedrockStreamParser, BedrockStreamRenderer
+    from dragoman.dialects.families.aws_errors import render_error
 
     return AnswerCodec(parse_answer, render_answer, BedrockStreamParser, BedrockStreamRenderer, render_error)
 

@@ -28,12 +28,12 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import (
+    Extras,
     Json,
     Origin,
 )
-from dragoman.conversation.replies import Stop
+from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
-from dragoman.dialects.cohere.usage import parse_usage
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
 from dragoman.dialects.shared.raw_json import (
     ABSENT,
@@ -305,3 +305,35 @@ def _parse_call(index: int, call: Mapping[str, Raw], answer: CohereAnswerParser,
     answer.call(index, text_in(call.get("id")), text_in(function.get("name")), out)
     answer.arguments(index, whole_arguments(bytes(function.get("arguments", b""))), out)
     answer.end_call(index, out)
+
+
+# Usage: the tokens that a model saw and wrote, and separately what is billed
+
+TOKENS, BILLED, CACHED = "tokens", "billed_units", "cached_tokens"
+INPUT, OUTPUT, REASONING = "input_tokens", "output_tokens", "reasoning_tokens"
+
+
+def parse_usage(raw: bytes) -> Usage | None:
+    """The tokens, or None if there are no counts. Cached tokens are a part of the input."""
+    try:
+        fields = decode_object(raw)
+    except UNREADABLE:
+        return None
+    counts = _counts(fields)
+    if not counts:
+        return None
+    entered = token_count(counts.get(INPUT))
+    kept = {key: encode(value) for key, value in fields.items() if key not in (TOKENS, CACHED)}
+    return Usage(
+        input=entered,
+        output=token_count(counts.get(OUTPUT)),
+        cached=min(token_count(fields.get(CACHED)), entered),
+        reasoning=token_count(counts.get(REASONING)),
+        extras=Extras(NAME, kept) if kept else None,
+    )
+
+
+def _counts(fields: dict[str, Any]) -> dict[str, Any]:
+    """What the model saw and wrote; what is billed if the answer reports nothing else."""
+    found = fields.get(TOKENS) or fields.get(BILLED)
+    return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""A reply as a Cohere answer, and what its streams share with it."""
+"""A reply as a Cohere answer, what its streams share with it, and errors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.collect import text_of_arguments
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import (
     Call,
@@ -23,17 +24,19 @@ from dragoman.conversation.parts import (
     Remote,
     Text,
 )
-from dragoman.conversation.replies import Choice, Reply, Stop
+from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.cohere import NAME
-from dragoman.dialects.cohere.answer_parse import REASONS
-from dragoman.dialects.cohere.usage import render_usage
+from dragoman.dialects.cohere.answer_parse import BILLED, CACHED, INPUT, OUTPUT, REASONING, REASONS, TOKENS
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import (
     UNREADABLE,
+    decode_object,
     encode,
 )
+from dragoman.dialects.shared.retry_after import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
 
 WORDS: Mapping[Stop, str] = {
@@ -193,3 +196,62 @@ def _media(part: Media) -> Json:
     media_type = source.media_type if isinstance(source, (Inline, Remote)) else ""
     words = [part.transcript] if part.transcript not in (None, EMPTY) else []
     return joined("\n\n", [*media_link(part.kind, media_type, content, url), *[word for word in words if word]])
+
+
+# Usage
+
+
+def render_usage(usage: Usage | None) -> Json:
+    """The usage object. What another provider bills is not known here: its tokens stand in."""
+    usage = usage or Usage()
+    tokens = {INPUT: usage.input, OUTPUT: usage.output}
+    fields: dict[str, Any] = {BILLED: dict(tokens)}
+    fields |= {key: decode_value(value) for key, value in own_fields(usage.extras, NAME).items()}
+    if usage.reasoning:
+        tokens[REASONING] = usage.reasoning
+    fields[TOKENS] = tokens
+    fields[CACHED] = min(usage.cached, usage.input)
+    return encode(fields)
+
+
+def decode_value(value: Json) -> Any:
+    return decode_object(b'{"value":' + value + b"}")["value"]
+
+
+# Errors: the status and the sentence that the SDK and its users look for
+
+_STATUSES: Mapping[FailureKind, int] = {**STATUSES, FailureKind.QUOTA: 402}
+_TOO_LONG = "too many tokens"
+
+
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    headers = {"content-type": "application/json"}
+    headers |= wait_headers(failure)
+    return _error_status(failure), headers, error_body(failure, context)
+
+
+def _error_status(failure: Failure) -> int:
+    own = failure.status == 422 and failure.kind is FailureKind.BAD_REQUEST
+    return failure.status if own else _STATUSES[failure.kind]
+
+
+def error_body(failure: Failure, context: AnswerContext) -> bytes:
+    body: dict[str, Any] = {"id": context.id} if context.id else {}
+    body["message"] = message_of(failure)
+    if failure.kind is FailureKind.CONTEXT_LENGTH:
+        body["error_type"] = "TOO_MANY_TOKENS"
+    return encode(body)
+
+
+def message_of(failure: Failure) -> str:
+    """The provider's message. For a conversation that is too long, with the sentence that clients look for."""
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG):
+        return failure.message
+    if failure.tokens is None or failure.limit is None:
+        return f"{_TOO_LONG}: {failure.message}"
+    over = max(1, failure.tokens - failure.limit)
+    return (
+        f"{_TOO_LONG}: size limit exceeded by {over} tokens. Try using shorter or fewer inputs. "
+        f"The limit for this model is {failure.limit} tokens. ({failure.message})"
+    )

@@ -74,8 +74,7 @@ def _load_requests() -> RequestCodec:
 
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.cohere.answer_parse import parse_answer
-    from dragoman.dialects.cohere.answer_render import render_answer
-    from dragoman.dialects.cohere.errors import render_error
+    from dragoman.dialects.cohere.answer_render import render_answer, render_error
     from dragoman.dialects.cohere.stream import WORDS, CohereStreamParser, CohereStreamRenderer
 
     return AnswerCodec(

@@ -47,12 +47,12 @@ from dragoman.dialects.cohere.answer_render import (
     LINK_END,
     CitedText,
     link_head,
+    message_of,
     render_citation,
     render_logprobs,
     render_stop,
+    render_usage,
 )
-from dragoman.dialects.cohere.errors import message_of
-from dragoman.dialects.cohere.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -33,9 +33,8 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin, StateKind
-from dragoman.conversation.replies import Stop
+from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.gemini import NAME, ORIGIN
-from dragoman.dialects.gemini.usage import parse_usage
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken, decode_items, decode_members, decode_object, encode
 from dragoman.wire.error_bodies import parse_failure
@@ -591,3 +590,37 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "") -
     answer.chunk(chunk, body, out)
     answer.finish(out, whole=True)
     return out
+
+
+# Usage
+
+_COUNTED = (
+    "promptTokenCount",
+    "candidatesTokenCount",
+    "thoughtsTokenCount",
+    "totalTokenCount",
+    "cachedContentTokenCount",
+)
+TOOL_USE = "toolUsePromptTokenCount"
+
+
+def parse_usage(pieces: Iterable[bytes]) -> Usage | None:
+    """The usage in several pieces. What a later piece leaves out still holds."""
+    fields: dict[str, Any] = {}
+    for raw in pieces:
+        try:
+            fields.update(decode_object(raw))
+        except msgspec.DecodeError:
+            continue
+    if not fields:
+        return None
+    prompt, answer, thoughts, _, cached = (token_count(fields.get(name)) for name in _COUNTED)
+    fields[TOOL_USE] = token_count(fields.get(TOOL_USE)) or None
+    extras = {key: encode(value) for key, value in fields.items() if key not in _COUNTED and value is not None}
+    return Usage(
+        input=prompt + (fields[TOOL_USE] or 0),
+        output=answer + thoughts,
+        cached=cached,
+        reasoning=thoughts,
+        extras=Extras(NAME, extras) if extras else None,
+    )

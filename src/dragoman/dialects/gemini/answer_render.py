@@ -1,8 +1,8 @@
-"""A reply as the parts of a Gemini answer, whole or in chunks."""
+"""A reply as the parts of a Gemini answer, whole or in chunks, and errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,12 +33,12 @@ from dragoman.conversation.parts import Inline, Json, Media, Remote, StateKind
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.answer_parse import FINISHES
-from dragoman.dialects.gemini.usage import render_usage
+from dragoman.dialects.gemini.answer_parse import FINISHES, TOOL_USE
 from dragoman.dialects.shared import held_events
 from dragoman.dialects.shared.held_events import HeldEvents
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.retry_after import plain_seconds, wait_headers, with_wait
 from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.sse import one_line
 
@@ -456,3 +456,90 @@ class _GeminiAnswerRenderer(PartBuilder):
         if self.usage is not None:
             body["usageMetadata"] = render_usage(self.usage)
         self.body = render_object({**body, **self.head()})
+
+
+# Usage
+
+
+def render_usage(usage: Usage) -> Json:
+    """This dialect counts thoughts apart from the answer, and results of provider tools apart from the prompt.
+
+    They add up to the total, even if a server reports more thoughts than output or more cached tokens than input.
+    """
+    extras = own_fields(usage.extras, NAME)
+    prompt = usage.input - (int(extras[TOOL_USE]) if TOOL_USE in extras else 0)
+    thoughts, cached = min(usage.reasoning, usage.output), min(usage.cached, usage.input)
+    fields = {
+        "promptTokenCount": b"%d" % max(prompt, 0),
+        "candidatesTokenCount": b"%d" % (usage.output - thoughts),
+        "totalTokenCount": b"%d" % usage.total,
+    }
+    if thoughts:
+        fields["thoughtsTokenCount"] = b"%d" % thoughts
+    if cached:
+        fields["cachedContentTokenCount"] = b"%d" % cached
+    return render_object({**fields, **extras})
+
+
+# Errors: code, status and details as the SDK reads them
+
+_ERRORS: Mapping[FailureKind, tuple[int, str]] = {
+    FailureKind.AUTH: (401, "UNAUTHENTICATED"),
+    FailureKind.PERMISSION: (403, "PERMISSION_DENIED"),
+    FailureKind.NOT_FOUND: (404, "NOT_FOUND"),
+    FailureKind.QUOTA: (429, "RESOURCE_EXHAUSTED"),
+    FailureKind.RATE_LIMIT: (429, "RESOURCE_EXHAUSTED"),
+    FailureKind.OVERLOADED: (503, "UNAVAILABLE"),
+    FailureKind.CONTEXT_LENGTH: (400, "INVALID_ARGUMENT"),
+    FailureKind.CONTENT_FILTER: (400, "INVALID_ARGUMENT"),
+    FailureKind.BAD_REQUEST: (400, "INVALID_ARGUMENT"),
+    FailureKind.TOO_LARGE: (413, "INVALID_ARGUMENT"),
+    FailureKind.TIMEOUT: (504, "DEADLINE_EXCEEDED"),
+    FailureKind.NETWORK: (502, "UNAVAILABLE"),
+    FailureKind.BROKEN_STREAM: (502, "UNAVAILABLE"),
+    FailureKind.ANSWER_TOO_LARGE: (502, "INTERNAL"),
+    FailureKind.SERVER: (500, "INTERNAL"),
+    FailureKind.NOT_SERVED: (501, "UNIMPLEMENTED"),
+}
+_EXACT = (405, 408, 409, 415, 422)
+"""Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
+_TYPES = "type.googleapis.com/google.rpc."
+_TOO_LONG = "The input token count"
+
+
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    status, body = error_body(failure)
+    headers = {"content-type": "application/json; charset=UTF-8"}
+    headers |= wait_headers(failure)
+    return status, headers, b"[" + body + b"]" if context.framing is Framing.JSON_ARRAY else body
+
+
+def error_body(failure: Failure) -> tuple[int, bytes]:
+    """The body alone, which is also the last object of a stream that failed."""
+    status, word = _ERRORS[failure.kind]
+    if failure.kind is FailureKind.BAD_REQUEST and failure.status in _EXACT:
+        status = failure.status
+    message = with_wait(failure, _error_message(failure), "Please retry in")
+    error: dict[str, Any] = {"code": status, "message": message, "status": word}
+    if details := list(_error_details(failure)):
+        error["details"] = details
+    return status, encode({"error": error})
+
+
+def _error_details(failure: Failure) -> Iterator[dict[str, Any]]:
+    """What Gemini CLI acts on: it waits for the delay, and takes a quota of the day for final."""
+    if failure.kind is FailureKind.QUOTA:
+        yield {"@type": f"{_TYPES}QuotaFailure", "violations": [{"quotaId": "SpendPerDay"}]}
+    if failure.retry_after is not None:
+        yield {"@type": f"{_TYPES}RetryInfo", "retryDelay": f"{plain_seconds(failure.retry_after)}s"}
+
+
+def _error_message(failure: Failure) -> str:
+    """For a conversation that is too long: Google's sentence with the known numbers, then the provider's own."""
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG):
+        return failure.message
+    tokens = f" ({failure.tokens})" if failure.tokens is not None else ""
+    limit = f" ({failure.limit})" if failure.limit is not None else ""
+    sentence = f"{_TOO_LONG}{tokens} exceeds the maximum number of tokens allowed{limit}. {failure.message}"
+    return sentence.rstrip()

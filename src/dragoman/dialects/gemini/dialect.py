@@ -128,8 +128,7 @@ def _load_stored_prompts() -> StoredPromptForm:
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.gemini.answer_render import render_answer
-    from dragoman.dialects.gemini.errors import render_error
+    from dragoman.dialects.gemini.answer_render import render_answer, render_error
     from dragoman.dialects.gemini.stream import WORDS, GeminiStreamParser, GeminiStreamRenderer, parse_whole
 
     return AnswerCodec(

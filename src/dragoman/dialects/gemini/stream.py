@@ -14,9 +14,7 @@ from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini import ORIGIN
 from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk, parse_answer
-from dragoman.dialects.gemini.answer_render import PartBuilder, logprobs_result
-from dragoman.dialects.gemini.errors import error_body
-from dragoman.dialects.gemini.usage import render_usage
+from dragoman.dialects.gemini.answer_render import PartBuilder, error_body, logprobs_result, render_usage
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken
 from dragoman.dialects.shared.split_surrogates import SurrogateMender

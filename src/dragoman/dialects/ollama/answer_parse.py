@@ -25,10 +25,9 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.parts import Json, Origin
-from dragoman.conversation.replies import Stop
+from dragoman.conversation.parts import Extras, Json, Origin
+from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.ollama import NAME, THINKING
-from dragoman.dialects.ollama.usage import parse_usage
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, answer_call_id, extras_of, parse_stop
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_object, encode
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
@@ -258,3 +257,19 @@ def _parse_lines(body: bytes, seed: str) -> list[Event]:
         answer.fail(FRAME_TOO_LONG, events)
     answer.finish(events)
     return events
+
+
+# Usage: a count of zero is left out, and thinking is part of the answer
+
+INPUT, OUTPUT = "prompt_eval_count", "eval_count"
+DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
+"""In nanoseconds. They are kept for clients of this dialect."""
+
+
+def parse_usage(fields: Mapping[str, Any]) -> Usage | None:
+    """The counts of the last object of an answer, or None if it has none."""
+    times = {name: encode(fields[name]) for name in DURATIONS if isinstance(fields.get(name), int)}
+    if fields.get(INPUT) is None and fields.get(OUTPUT) is None and not times:
+        return None
+    extras = Extras(NAME, times) if times else None
+    return Usage(input=token_count(fields.get(INPUT)), output=token_count(fields.get(OUTPUT)), extras=extras)

@@ -1,4 +1,4 @@
-"""A reply as an Ollama answer, whole or in lines."""
+"""A reply as an Ollama answer, whole or in lines, and errors."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.ollama import NAME
-from dragoman.dialects.ollama.answer_parse import STOPS
-from dragoman.dialects.ollama.usage import render_usage
+from dragoman.dialects.ollama.answer_parse import DURATIONS, INPUT, OUTPUT, STOPS
 from dragoman.dialects.shared import held_events
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.retry_after import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.sse import one_line
 
@@ -280,3 +282,60 @@ class _OllamaAnswerRenderer(MessageBuilder):
         if self._logprobs:
             fields["logprobs"] = b"[" + b",".join([tokens[1:-1] for tokens in self._logprobs]) + b"]"
         self.body = render_object(fields)
+
+
+# Usage
+
+_SECOND = 1_000_000_000
+_LEAST = 1_000_000
+"""No part of an answer takes less time: clients divide by it."""
+
+
+def render_usage(usage: Usage | None, reading: float = 0.0, writing: float = 0.0) -> dict[str, Json]:
+    """The members of the last object of an answer. `reading` and `writing` are the seconds until the model said its
+    first word, and from there to the end; the provider's own times win."""
+    times = render_times(reading, writing)
+    if usage is None:
+        return times
+    times |= {name: value for name, value in own_fields(usage.extras, NAME).items() if name in times}
+    return {**times, INPUT: b"%d" % usage.input, OUTPUT: b"%d" % usage.output}
+
+
+def render_times(reading: float = 0.0, writing: float = 0.0) -> dict[str, Json]:
+    """The times of an answer. No model is loaded for it, which takes the least time that there is."""
+    parts = (_LEAST, max(int(reading * _SECOND), _LEAST), max(int(writing * _SECOND), _LEAST))
+    return {name: b"%d" % time for name, time in zip(DURATIONS, (sum(parts), *parts), strict=True)}
+
+
+# Errors: a status and one sentence
+
+_EXACT = (405, 408, 409, 415, 422)
+"""Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
+_TOO_LONG_PROMPT = "prompt too long; exceeded max context length"
+
+
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    headers = {"content-type": "application/json; charset=utf-8"}
+    headers |= wait_headers(failure)
+    return _error_status(failure), headers, error_body(failure)
+
+
+def error_body(failure: Failure) -> bytes:
+    """The body alone, which is also the last line of a stream that failed."""
+    return encode({"error": _error_message(failure)})
+
+
+def _error_status(failure: Failure) -> int:
+    own = failure.kind is FailureKind.BAD_REQUEST and failure.status in _EXACT
+    return failure.status if own else STATUSES[failure.kind]
+
+
+def _error_message(failure: Failure) -> str:
+    """For a conversation that is too long: Ollama's sentence with the known numbers, then the provider's own."""
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG_PROMPT):
+        return failure.message
+    surplus = ""
+    if failure.tokens is not None and failure.limit is not None and failure.tokens > failure.limit:
+        surplus = f" by {failure.tokens - failure.limit} tokens"
+    return f"{_TOO_LONG_PROMPT}{surplus} ({failure.message})"

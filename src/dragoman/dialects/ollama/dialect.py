@@ -108,8 +108,7 @@ def _load_requests() -> RequestCodec:
 
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.ollama.answer_parse import parse_answer
-    from dragoman.dialects.ollama.answer_render import render_answer
-    from dragoman.dialects.ollama.errors import render_error
+    from dragoman.dialects.ollama.answer_render import render_answer, render_error
     from dragoman.dialects.ollama.stream import WORDS, OllamaStreamParser, OllamaStreamRenderer
 
     return AnswerCodec(

@@ -11,8 +11,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ollama.answer_parse import OllamaAnswerParser
-from dragoman.dialects.ollama.answer_render import MessageBuilder
-from dragoman.dialects.ollama.errors import error_body
+from dragoman.dialects.ollama.answer_render import MessageBuilder, error_body
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.json_reader import render_object

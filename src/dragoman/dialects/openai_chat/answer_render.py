@@ -1,11 +1,15 @@
-"""A reply as a whole Chat answer, and what its streams share with it."""
+"""A reply as a whole Chat answer, what its streams share with it, and errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+
+import msgspec
 
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import MediaDelta
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.parts import (
     CONTENT_FIELD,
@@ -25,9 +29,10 @@ from dragoman.conversation.parts import (
     StateKind,
     Text,
 )
-from dragoman.conversation.replies import Choice, Reply, Stop
+from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.completion import CompleteObject, complete
+from dragoman.dialects.families.openai_errors import error_object, headers_of, status_of
 from dragoman.dialects.openai_chat import ID_PREFIX, IN_ANSWER, IN_CHOICE, NAME
 from dragoman.dialects.openai_chat.reasoning import (
     entry_type,
@@ -37,11 +42,11 @@ from dragoman.dialects.openai_chat.reasoning import (
 from dragoman.dialects.openai_chat.schema import (
     decode_whole,
 )
-from dragoman.dialects.openai_chat.usage import render_usage
 from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields, own_members, own_or_sealed
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode
+from dragoman.wire.error_bodies import readable
 
 WORDS: Mapping[Stop, bytes] = {
     Stop.END: b"stop",
@@ -309,3 +314,59 @@ def _is_whole(body: bytes) -> bool:
     except UNREADABLE:
         return False
     return all(bytes(choice.message.annotations) != b"null" for choice in answer.choices)
+
+
+# Usage
+
+_decode = msgspec.json.decode
+
+
+def render_usage(usage: Usage) -> Json:
+    """The usage object, with further fields if the usage came from this dialect."""
+    fields: dict[str, Any] = {key: _decode(value) for key, value in own_fields(usage.extras, NAME).items()}
+    inputs: dict[str, Any] = fields.pop("prompt_tokens_details", {})
+    outputs: dict[str, Any] = fields.pop("completion_tokens_details", {})
+    inputs["cached_tokens"] = usage.cached
+    if usage.cache_written or "cache_write_tokens" in inputs:
+        inputs["cache_write_tokens"] = usage.cache_written
+    outputs["reasoning_tokens"] = usage.reasoning
+    counts = {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.total,
+        "prompt_tokens_details": inputs,
+        "completion_tokens_details": outputs,
+    }
+    return encode(counts | fields)
+
+
+# Errors: the status, type and code that the OpenAI SDKs and their users look for
+
+_MAX_RAW = 8192
+_TOO_LONG = "maximum context length"
+
+
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    return status_of(failure), headers_of(failure, context), error_body(failure)
+
+
+def error_body(failure: Failure) -> bytes:
+    """The body alone, which is also the last chunk of a stream that failed. `metadata`, as OpenRouter has it, names the
+    provider and holds its own words in full."""
+    error: dict[str, Any] = error_object(failure, message_of(failure))
+    if failure.raw or failure.provider:
+        error["metadata"] = {"provider_name": failure.provider, "raw": readable(failure.raw)[:_MAX_RAW]}
+    return encode({"error": error})
+
+
+def message_of(failure: Failure) -> str:
+    """The provider's message. For a conversation that is too long, with the sentence that agents look for."""
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or _TOO_LONG in failure.message:
+        return failure.message
+    if failure.tokens is None or failure.limit is None:
+        return failure.message
+    return (
+        f"This model's maximum context length is {failure.limit} tokens. However, your messages resulted in "
+        f"{failure.tokens} tokens. ({failure.message})"
+    )

@@ -37,6 +37,7 @@ from dragoman.dialects.families.openai_stream import OpenAiStreamParser
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.openai_chat.answer_parse import FAILURES, ChatAnswerParser, failure_of
 from dragoman.dialects.openai_chat.answer_render import (
+    error_body,
     is_detailed,
     reasoning_field,
     render_annotation,
@@ -44,10 +45,9 @@ from dragoman.dialects.openai_chat.answer_render import (
     render_media,
     render_signature,
     render_stop,
+    render_usage,
 )
-from dragoman.dialects.openai_chat.errors import error_body
 from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
-from dragoman.dialects.openai_chat.usage import render_usage
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_members
 from dragoman.dialects.shared.parsing import vendor_id

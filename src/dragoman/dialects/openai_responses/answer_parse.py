@@ -35,11 +35,18 @@ from dragoman.conversation.parts import (
     Origin,
     StateKind,
 )
-from dragoman.conversation.replies import Stop
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.families.openai_usage import count_in, details_in, other_counts
 from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.usage import parse_usage
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_state
-from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, text_in
+from dragoman.dialects.shared.raw_json import (
+    ABSENT,
+    UNREADABLE,
+    decode_items,
+    decode_members,
+    decode_object,
+    text_in,
+)
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_object, replace_lone_surrogates
@@ -498,3 +505,28 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         text = f"The provider's answer cannot be read: {beginning}"
         return [Failed(Failure(FailureKind.BROKEN_STREAM, text, 502, raw=body[:2000]))]
     return out
+
+
+# Usage: input includes what was cached, output includes reasoning
+
+_KNOWN = frozenset({"input_tokens", "output_tokens", "total_tokens"})
+_KNOWN_DETAILS = {
+    "input_tokens_details": frozenset({"cached_tokens", "cache_write_tokens"}),
+    "output_tokens_details": frozenset({"reasoning_tokens"}),
+}
+
+
+def parse_usage(raw: bytes) -> Usage | None:
+    """The tokens, or None if there are no counts."""
+    try:
+        counts = decode_object(raw)
+    except UNREADABLE:
+        return None
+    inputs, outputs = details_in(counts, "input_tokens_details"), details_in(counts, "output_tokens_details")
+    reasoning = count_in(outputs, "reasoning_tokens")
+    entered, output = count_in(counts, "input_tokens"), count_in(counts, "output_tokens")
+    uncounted = count_in(counts, "total_tokens") - entered - output
+    if reasoning and uncounted == reasoning:
+        output += uncounted
+    cached, written = count_in(inputs, "cached_tokens"), count_in(inputs, "cache_write_tokens")
+    return Usage(entered, output, cached, written, reasoning, other_counts(counts, _KNOWN, _KNOWN_DETAILS, NAME))

@@ -1,4 +1,4 @@
-"""A reply as a whole Responses answer, and what its streams share with it."""
+"""A reply as a whole Responses answer, what its streams share with it, and errors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dragoman.conversation.events import (
     CallStarted,
     Started,
 )
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import (
     Call,
@@ -30,12 +31,12 @@ from dragoman.conversation.parts import (
     StateKind,
     Text,
 )
-from dragoman.conversation.replies import Choice, Reply, Stop
+from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.completion import CompleteObject, complete
+from dragoman.dialects.families.openai_errors import error_object, headers_of, status_of
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.openai_responses.answer_parse import THOUGHT
-from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.parsing import vendor_id
@@ -462,3 +463,62 @@ def complete_answer(body: bytes, context: AnswerContext) -> bytes:
         "completed_at": _completed_at(body, context),
     }
     return complete(body, CompleteObject(added=added, never=FILTER_MARKS, inside=_COMPLETE_INSIDE))
+
+
+# Usage
+
+_decode = msgspec.json.decode
+
+
+def render_usage(usage: Usage) -> Json:
+    """The usage object, with further fields if the usage came from this dialect."""
+    fields: dict[str, Any] = {key: _decode(value) for key, value in own_fields(usage.extras, NAME).items()}
+    inputs: dict[str, Any] = {
+        "cache_write_tokens": usage.cache_written,
+        "cached_tokens": usage.cached,
+        **fields.pop("input_tokens_details", {}),
+    }
+    outputs: dict[str, Any] = {"reasoning_tokens": usage.reasoning} | fields.pop("output_tokens_details", {})
+    counts = {
+        "input_tokens": usage.input,
+        "input_tokens_details": inputs,
+        "output_tokens": usage.output,
+        "output_tokens_details": outputs,
+        "total_tokens": usage.total,
+    }
+    return encode(counts | fields)
+
+
+# Errors: as in Chat over HTTP, and with events of their own in a stream
+
+_INVALID = "invalid_prompt"
+"""The code of a failed response that another try does not change."""
+_REFUSALS = frozenset({FailureKind.BAD_REQUEST, FailureKind.CONTENT_FILTER})
+_TOO_LONG = "exceeds the context window"
+
+
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    body = encode({"error": error_object(failure, _error_message(failure))})
+    return status_of(failure), headers_of(failure, context), body
+
+
+def response_error(failure: Failure) -> bytes:
+    """The `error` of a failed response, which always has a code."""
+    error = error_object(failure, _error_message(failure))
+    code = _INVALID if failure.kind in _REFUSALS else error["code"]
+    return encode({"code": code or _INVALID, "message": error["message"]})
+
+
+def error_event(failure: Failure, number: int) -> bytes:
+    """The `error` event: flat as documented, and with the object that OpenAI really sends."""
+    error = error_object(failure, _error_message(failure))
+    flat = {"code": error["code"], "message": error["message"], "param": error["param"]}
+    return encode({"type": "error", "sequence_number": number, **flat, "error": error})
+
+
+def _error_message(failure: Failure) -> str:
+    """The provider's message. For a conversation that is too long, with the sentence that agents look for."""
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or _TOO_LONG in failure.message:
+        return failure.message
+    return f"Your input exceeds the context window of this model. ({failure.message})"

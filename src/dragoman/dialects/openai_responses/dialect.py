@@ -95,9 +95,8 @@ def _load_provider_tools() -> ProviderToolCodec:
 
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_responses.answer_parse import parse_answer
-    from dragoman.dialects.openai_responses.answer_render import complete_answer, render_answer
+    from dragoman.dialects.openai_responses.answer_render import complete_answer, render_answer, render_error
     from dragoman.dialects.openai_responses.client_items import render_client_call
-    from dragoman.dialects.openai_responses.errors import render_error
     from dragoman.dialects.openai_responses.stream import WORDS, ResponsesStreamParser, ResponsesStreamRenderer
 
     return AnswerCodec(

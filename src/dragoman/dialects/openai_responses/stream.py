@@ -35,6 +35,7 @@ from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.answer_parse import THOUGHT, ResponsesAnswerParser
 from dragoman.dialects.openai_responses.answer_render import (
     ResponseFrame,
+    error_event,
     identity,
     item_id,
     render_annotation,
@@ -45,10 +46,10 @@ from dragoman.dialects.openai_responses.answer_render import (
     render_picture,
     render_reasoning,
     render_refusal,
+    render_usage,
+    response_error,
     response_for,
 )
-from dragoman.dialects.openai_responses.errors import error_event, response_error
-from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed

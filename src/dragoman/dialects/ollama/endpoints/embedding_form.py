@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.dialects.dialect import RequestAdapter
-from dragoman.dialects.ollama.usage import render_times
+from dragoman.dialects.ollama.answer_render import render_times
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, refuse_duplicates, render_object

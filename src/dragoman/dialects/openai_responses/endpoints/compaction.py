@@ -17,8 +17,8 @@ from dragoman.dialects.contracts.compaction import (
     CompactionWay,
     OpenSummary,
 )
+from dragoman.dialects.openai_responses.answer_render import render_usage
 from dragoman.dialects.openai_responses.endpoints.stored_answers import identified, own_items
-from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.shared.parsing import open_body, parse_model
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
