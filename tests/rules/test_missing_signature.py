@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
+from dragoman.engine.library.adapt import adapt
 from dragoman.profiles.facts import Facts
 from dragoman.rules.reason.missing_signature import missing_signature
 
@@ -97,3 +98,47 @@ def test_adapt_from_another_dialect_signs_earlier_turns_too() -> None:
     done = sent({"messages": messages}, "gemini/gemini-3-pro-preview", source="openai-chat")
     assert done.json["contents"][1]["parts"][1]["thoughtSignature"] == SKIP
     assert done.changes == [("missing-signature", "/messages/1/tool_calls/0", "nothing", True)]
+
+
+def test_an_empty_signature_is_none() -> None:
+    done = sent({"contents": [HI, *calls(call("look", ""))]}, "gemini/gemini-3-pro-preview")
+    assert done.json["contents"][1]["parts"][0]["thoughtSignature"] == SKIP
+    assert [rule for rule, *_ in done.changes] == ["missing-signature"]
+
+
+def test_a_text_with_an_empty_signature_is_sent_as_it_is() -> None:
+    said = {"role": "model", "parts": [{"text": "Hello", "thoughtSignature": ""}]}
+    done = sent({"contents": [HI, said, HI]}, "gemini/gemini-3-pro-preview")
+    assert (done.json["contents"][1], done.changes) == (said, [])
+    assert sent({"contents": [HI, said, HI]}, "openai/gpt-4o", source=GEMINI).changes == []
+
+
+@pytest.mark.parametrize("signature", ["", None])
+def test_a_part_of_an_empty_signature_alone_says_nothing(signature: str | None) -> None:
+    said = {"role": "model", "parts": [{"text": "Hello"}, {"thoughtSignature": signature}]}
+    done = sent({"contents": [HI, said, HI]}, "gemini/gemini-3-pro-preview")
+    assert done.json["contents"][1]["parts"] == [{"text": "Hello"}, {"text": ""}]
+    assert done.changes == [("off-schema", "/contents/1/parts/1", "nothing", False)]
+
+
+BESIDE: dict[str, Any] = {
+    "an empty signature": {"google": {"thought_signature": ""}},
+    "none": {"google": {"thought_signature": None}},
+    "a mark of Google's": {"google": {"mark": 1}},
+    "no object of Google's": {"google": None},
+    "a mark of another vendor's": {"vendor": 1},
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
+def test_a_signature_joins_what_the_client_has_beside_it(beside: dict[str, Any]) -> None:
+    asked = {"role": "user", "content": "Hi"}
+    made = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}, "extra_content": beside}
+    turn = {"role": "assistant", "content": None, "tool_calls": [made]}
+    answer = {"role": "tool", "tool_call_id": "c1", "content": "12"}
+    target = "gemini-openai/gemini-3-pro-preview"
+    done = adapt({"messages": [asked, turn, answer]}, source="openai-chat", target=target)
+    assert done.body.count(b'"extra_content"') == 1
+    written = done.json["messages"][1]["tool_calls"][0]["extra_content"]
+    assert written == {**beside, "google": {**(beside.get("google") or {}), "thought_signature": SKIP}}
+    assert "missing-signature" in [change.rule for change in done.changes]

@@ -65,6 +65,8 @@ _OF_IDS = int(Trait.ODD_IDS | Trait.DUPLICATE_ID)
 
 _ROLES: Mapping[str | None, Role] = {"user": USER, "model": ASSISTANT}
 _NONE: Mapping[str, Json] = {}
+UNSIGNED = (Raw(b'""'), Raw(b"null"))
+"""Signatures that are none."""
 
 
 def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
@@ -398,6 +400,8 @@ def _opaque(raw: Json) -> Opaque:
 def _parse_part(wire: GeminiPart, unknown: Mapping[str, Json] = _NONE, at: str = "") -> Part | None:
     """A part of a known kind, or None. Raises MalformedRequest if it holds something else than it may."""
     call, response, signature = wire.functionCall, wire.functionResponse, wire.thoughtSignature
+    if signature in UNSIGNED:
+        signature = ABSENT
     if wire.text is not ABSENT:
         literal = bytes(wire.text)
         if call is not UNSET or response is not UNSET or literal[0] != QUOTE:
@@ -406,7 +410,7 @@ def _parse_part(wire: GeminiPart, unknown: Mapping[str, Json] = _NONE, at: str =
             return Text(literal)
         return parse_text(literal, bool(wire.thought), bytes(signature), extras_of(NAME, unknown))
     if call is not UNSET:
-        return _parse_call(call, wire, unknown, at) if response is UNSET else None
+        return _parse_call(call, bool(wire.thought), signature, unknown, at) if response is UNSET else None
     beside = {**unknown, "thought": b"true"} if wire.thought else unknown
     if signature is not ABSENT:
         beside = {**beside, "thoughtSignature": bytes(signature)}
@@ -421,17 +425,14 @@ def _parse_part(wire: GeminiPart, unknown: Mapping[str, Json] = _NONE, at: str =
     return media
 
 
-def _parse_call(wire: GeminiCall, part: GeminiPart, unknown: Mapping[str, Json], at: str) -> Call:
+def _parse_call(wire: GeminiCall, thought: bool, signature: Raw, unknown: Mapping[str, Json], at: str) -> Call:
     arguments = bytes(wire.args)
     if arguments in NOTHING:
         arguments = b"{}"
     if arguments[0] != BRACE:
         raise MalformedRequest("arguments that are no object", at=f"{at}/functionCall/args")
-    held = None
-    if part.thoughtSignature is not ABSENT:
-        signature = bytes(part.thoughtSignature)
-        held = parse_state(StateKind.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
-    if part.thought:
+    held = _parse_signature(bytes(signature))
+    if thought:
         unknown = {**unknown, "thought": b"true"}
     extras = extras_of(NAME, unknown) if unknown else None
     return Call(wire.id or "", wire.name, arguments, held, False, "" if wire.id else NO_ID, extras=extras)
@@ -457,8 +458,12 @@ def _parse_result(wire: GeminiResponse, unknown: Mapping[str, Json], at: str) ->
     return Result(wire.id or "", parts, is_error, wire.name, wire_form=wire_form, extras=extras)
 
 
+def _parse_signature(signature: bytes) -> Opaque | None:
+    return parse_state(StateKind.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+
+
 def parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
-    held = parse_state(StateKind.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+    held = _parse_signature(signature)
     if not thought:
         return Text(literal, held, extras=extras)
     text = Text(literal) if literal else None

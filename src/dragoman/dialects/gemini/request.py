@@ -16,7 +16,14 @@ from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Result
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.message_parse import parse_content, parse_item, parse_odd_item, parse_system, settle
+from dragoman.dialects.gemini.message_parse import (
+    UNSIGNED,
+    parse_content,
+    parse_item,
+    parse_odd_item,
+    parse_system,
+    settle,
+)
 from dragoman.dialects.gemini.message_render import render_messages, render_part, render_result
 from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.gemini.schema import GeminiAnyPart, decode_usual_contents, open_content, open_part
@@ -93,7 +100,9 @@ _BLOBS = frozenset({"inlineData", "fileData"})
 
 def _check_part(part: Any) -> None:
     """Raise ValidationError if a part has no member at all."""
-    if all(value is UNSET or value is None for value in msgspec.structs.astuple(part)):
+    unsigned = [one for one in (part.thoughtSignature, part.thought_signature) if one is not UNSET and one in UNSIGNED]
+    nothing = (UNSET, None, *unsigned)
+    if all(any(value is one for one in nothing) for value in msgspec.structs.astuple(part)):
         raise msgspec.ValidationError("a part without a member")
 
 
@@ -109,7 +118,7 @@ def _check_content(raw: Json) -> None:
 def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
     """A part of Gemini's own without keys that it does not have, and with arguments and responses that are objects."""
     fields = fields_of(item)
-    if fields is not None and all(value == NULL for value in fields.values()):
+    if fields is not None and all(value in (NULL, EMPTY) and key != "text" for key, value in fields.items()):
         log.note(Miss.NULL, below, item)
         return b'{"text":""}'
     if fields is None or not any(camel(key) in _HOLDING for key in fields):

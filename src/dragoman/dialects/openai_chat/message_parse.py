@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from dragoman.conversation.conversation import SYSTEM_ROLES
-from dragoman.conversation.literals import EMPTY, blank, quote
+from dragoman.conversation.literals import EMPTY, blank
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     BESIDE,
@@ -28,13 +28,12 @@ from dragoman.conversation.parts import (
     Refusal,
     Remote,
     Result,
-    StateKind,
     Stored,
     Text,
 )
 from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
 from dragoman.dialects.openai_chat import NAME, ORIGIN
-from dragoman.dialects.openai_chat.reasoning import find_signature, parse_reasoning
+from dragoman.dialects.openai_chat.reasoning import parse_reasoning, parse_signature
 from dragoman.dialects.openai_chat.schema import (
     PARTS,
     ChatAssistant,
@@ -80,7 +79,6 @@ from dragoman.dialects.shared.parsing import (
     made_id,
     parse_headless,
     parse_link,
-    parse_state,
     stated_detail,
 )
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
@@ -597,11 +595,10 @@ def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
     """The signature of Google's. Anything else there is an extra field."""
     if extra_content[:1] != b"{":
         return None
-    found = find_signature(extra_content)
-    if found is None:
+    signature = parse_signature(extra_content, ORIGIN)
+    if signature is None:
         fields["extra_content"] = extra_content
-        return None
-    return parse_state(StateKind.THOUGHT, quote(found), ORIGIN)
+    return signature
 
 
 def parse_part(raw: bytes, at: str) -> Part:

@@ -21,6 +21,7 @@ from dragoman.conversation.parts import (
     LEGACY,
     Call,
     Citation,
+    Extras,
     Inline,
     Media,
     MediaKind,
@@ -40,6 +41,7 @@ from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, rende
 from dragoman.dialects.shared.parsing import HEADLESS, data_url
 from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
+from dragoman.wire.json_reader import render_object, split_members
 
 _HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}
 _PART_HEADS = {role: head + b'[{"type":"text","text":' for role, head in _HEADS.items()}
@@ -194,15 +196,16 @@ def _assistant(message: Message, out: Pieces) -> None:
         out.append(b',"images":')
         _content(pictures, True, ASSISTANT, out)
     signatures = [part.signature for part in content if type(part) is Text and part.signature is not None]
+    extras = message.extras
     if signatures:
-        _signature(signatures[-1], out)
+        extras = _signature(signatures[-1], extras, out)
     _calls(calls, out)
     if message.prefill:
         out.append(b',"%b":true' % message.prefill.encode())
-    if message.extras is not None:
+    if extras is not None:
         written = {_member_of(part) for part in parts} | ({message.prefill} if message.prefill else set())
-        fields = {key: value for key, value in message.extras.fields.items() if key not in written}
-        message = replace(message, extras=replace(message.extras, fields=fields))
+        fields = {key: value for key, value in extras.fields.items() if key not in written}
+        message = replace(message, extras=replace(extras, fields=fields))
     _tail(message, out)
 
 
@@ -296,24 +299,26 @@ def _calls(calls: list[Call], out: Pieces) -> None:
                 argument_text(call),
                 b"}",
             )
+        extras = call.extras
         if call.signature is not None:
-            _signature(call.signature, out)
+            extras = _signature(call.signature, extras, out)
         if call.hint is not None:
             out += (b',"cache_control":', call.hint.json)
-        render_extras(call.extras, NAME, out)
+        render_extras(extras, NAME, out)
         out.append(b"}")
         mark = b","
     if mark == b",":
         out.append(b"]")
 
 
-def _signature(state: Opaque, out: Pieces) -> None:
-    """Of a call, or of a message's last text."""
-    out += (
-        b',"extra_content":{"google":{"thought_signature":',
-        plain_or_sealed(state, StateKind.THOUGHT),
-        b"}}",
-    )
+def _signature(state: Opaque, extras: Extras | None, out: Pieces) -> Extras | None:
+    """Of a call, or of a message's last text, with what the client has beside it. The fields that are left."""
+    fields = dict(extras.fields) if extras is not None else {}
+    beside = split_members(fields.pop("extra_content", b"{}"))
+    google = split_members(beside["google"]) if bytes(beside.get("google", b""))[:1] == b"{" else {}
+    signed = render_object({**google, "thought_signature": plain_or_sealed(state, StateKind.THOUGHT)})
+    out += (b',"extra_content":', render_object({**beside, "google": signed}))
+    return None if extras is None else replace(extras, fields=fields)
 
 
 def argument_text(call: Call) -> bytes:

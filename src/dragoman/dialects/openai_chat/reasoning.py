@@ -130,18 +130,13 @@ class _ExtraContent(msgspec.Struct, gc=False):
 _decode_extra = msgspec.json.Decoder(_ExtraContent).decode
 
 
-def find_signature(extra_content: bytes) -> str | None:
-    """The signature that Google's compatible endpoint puts into `extra_content`, if any."""
+def parse_signature(extra_content: bytes, origin: Origin) -> Opaque | None:
+    """The state that Google's compatible endpoint puts into `extra_content`, if any. An empty one is none."""
     try:
         google = _decode_extra(extra_content).google
     except (msgspec.DecodeError, RecursionError):
         return None
-    return None if google is None else google.thought_signature
-
-
-def parse_signature(extra_content: bytes, origin: Origin) -> Opaque | None:
-    """The state of an answer in `extra_content`, if any."""
-    found = find_signature(extra_content)
+    found = google.thought_signature if google is not None else None
     return parse_state(StateKind.THOUGHT, quote(found), origin) if found else None
 
 
