@@ -29,16 +29,15 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure, FailureKind
-from dragoman.conversation.literals import prefixed, quote
-from dragoman.conversation.parts import Opaque, Origin, Part
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.conversation.tools import NativeTool
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.dialects.shared.parsing import vendor_call_id, vendor_id
-from dragoman.engine.answer.answer_tool import AnswerTool
-from dragoman.engine.answer.argument_names import Renaming
+from dragoman.engine.answer.altered_events import AlteredEvents
 from dragoman.engine.answer.binary_relay import BinaryObserver, BinaryRelay
 from dragoman.engine.answer.client_calls import ClientCalls
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
@@ -68,19 +67,17 @@ _HOLDS_TOO_MUCH = Failure(FailureKind.ANSWER_TOO_LARGE, "The provider's answer h
 _MADE_ID = re.compile(rb'"([0-9A-Za-z]+)(?=[":])')
 """An id that may be ours, in a citation: by itself, or with the number of a result after it."""
 _USAGE_ASKED = Undo(usage=True)
+"""What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
 _THINKING_PART = b'"thinking"'
 """Stands in every whole answer with thinking among the parts of its content."""
-"""What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
 
 
 class Translation:
     """One answer on its way back. Afterwards it has what it saw: `usage`, `stop`, `failure`, `kept`."""
 
     __slots__ = (
-        "_alters",
-        "_answer_tool",
+        "_altered",
         "_beginning",
-        "_begun",
         "_capture",
         "_captured",
         "_choice",
@@ -99,7 +96,6 @@ class Translation:
         "_redaction",
         "_relay",
         "_relays_whole",
-        "_renaming",
         "_renderer",
         "_stop_word",
         "_tally",
@@ -156,8 +152,6 @@ class Translation:
         self.started = self.ended = self._is_closed = False
         """The client has been given something; the answer came to its proper end."""
         self.provider = self._stop_word = ""
-        self._renaming: Renaming | None = None
-        self._answer_tool: AnswerTool | None = None
         self._client_calls: ClientCalls | None = None
         self._provider_runs: ProviderRuns | None = None
         self._capture: ReasoningCapture | None = None
@@ -167,7 +161,6 @@ class Translation:
         self._parser: StreamParser | None = None
         self._renderer: StreamRenderer | None = None
         self._wrap: ChunkWriter | None = None
-        self._begun: set[int] | None = None
         self._observer: RelayObserver | BinaryObserver | None = None
         self._frames: RelayFrames | RelayLines | BinaryRelay | None = None
         self._relay: tuple[RelayObserver | BinaryObserver, RelayFrames | RelayLines | BinaryRelay] | None = None
@@ -188,15 +181,10 @@ class Translation:
         self._completes = completes or context.completes
         self._tally: AnswerTally | None = None
         undoes = undo is not NOTHING_TO_UNDO and undo not in (NOTHING_TO_UNDO, _USAGE_ASKED)
-        if undoes:
-            self._renaming = Renaming(undo.keys) if undo.keys else None
-            self._answer_tool = AnswerTool(undo.answer, undo.names) if undo.answer else None
-            if undo.calls:
-                self._client_calls = ClientCalls(client, self._client.answers.render_client_call)
+        if undo.calls:
+            self._client_calls = ClientCalls(client, self._client.answers.render_client_call)
         if keep:
             self._capture = ReasoningCapture(client, upstream, turn)
-        if context.prefix:
-            self._begun = set()
         same = upstream == client
         if not same and prompt is not None and NativeTool in map(type, prompt.tools) and _asks_for_runs(prompt):
             self._provider_runs = self._new_runs(self._client.runs_first and self._upstream.runs_last)
@@ -204,9 +192,9 @@ class Translation:
             wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
             self._wrap = ChunkWriter() if wraps else None
             same = same and (wraps or context.framing is self._upstream.framing)
-        self._alters = undoes or bool(context.prefix) or context.opening is not None
-        """Whether events may have to be altered; nearly always false, and asked of every piece."""
-        self._relays_whole = same and not (self._alters or think_tags or context.renames)
+        alters = undoes or bool(context.prefix) or context.opening is not None
+        self._altered = AlteredEvents(undo, context) if alters else None
+        self._relays_whole = same and not (alters or think_tags or context.renames)
         self._thinking_parts = thinking_parts
         self.relays = self._relays_whole and not (context.completes or thinking_parts)
         """The bytes go through as they are."""
@@ -477,8 +465,8 @@ class Translation:
         """The events with the client's names and ids, once what they tell is noted. Nothing follows a failure."""
         if self.failure is not None:
             return []
-        if events and self._alters:
-            events = self._altered(events)
+        if events and self._altered is not None:
+            events = self._altered.put(events)
         if not events:
             return []
         tally = self._tally or self._start_tally()
@@ -509,33 +497,6 @@ class Translation:
         if self._provider_runs is not None:
             events = self._provider_runs.put(events)
         return events if self._client_calls is None else self._client_calls.put(events)
-
-    def _altered(self, events: list[Event]) -> list[Event]:
-        """The events with the client's names of arguments, its format, and what an answer is to begin with."""
-        if self._renaming is not None:
-            events = self._renaming.put(events)
-        if self._answer_tool is not None:
-            events = self._answer_tool.put(events)
-        if self._begun is not None:
-            events = [self._prefixed(event) for event in events]
-        if self._context.opening is not None:
-            events = [shown for event in events for shown in self._after_opening(event, self._context.opening)]
-        return events
-
-    def _prefixed(self, event: Event) -> Event:
-        """The first text of each choice, with the name of the model before it."""
-        seen = self._begun
-        if type(event) is not TextDelta or seen is None or event.choice in seen:
-            return event
-        seen.add(event.choice)
-        return replace(event, literal=prefixed(self._context.prefix, event.literal))
-
-    def _after_opening(self, event: Event, opening: Opaque) -> tuple[Event, ...]:
-        """The event with the block that opens the answer before it, or counted in it."""
-        if type(event) is Started:
-            return event, OpaqueBlock(0, 0, opening)
-        part = getattr(event, "part", None)
-        return (event,) if part is None else (replace(event, part=part + 1),)
 
     def _started(self, event: Started) -> Started:
         """The answer's id, as one of the client's vendor. Other members of the answer are made from it.
