@@ -62,9 +62,8 @@ NEEDS_NAMES = frozenset(
 
 _TAKEN = frozenset({"import", "requests"})
 """Commands whose names Python, or a library that everybody knows, has taken."""
-_GC_THRESHOLD = 20_000
-"""New objects until the garbage collector runs. Modules that are loaded leave no garbage, and requests no cycles: with
-Python's default the collector takes 4 % of a small one."""
+_GC_THRESHOLD = 200_000
+"""New objects until the garbage collector runs: more than a start makes. Modules that are loaded leave no garbage."""
 USAGE_ERRORS = (TargetError, OptionError)
 
 
