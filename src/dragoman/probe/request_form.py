@@ -19,7 +19,7 @@ _KINDS = ("role", "type")
 class RequestForm(msgspec.Struct, frozen=True, kw_only=True):
     """Where a request has what questions add."""
 
-    turns_at: str
+    turns_at: str = "messages"
     """The member with the turns."""
     last_turn: JsonObject
     """The user's turn that ends a request."""
@@ -29,7 +29,7 @@ class RequestForm(msgspec.Struct, frozen=True, kw_only=True):
     """Token limits, the best first. No request is sent without one, since nobody could say what it costs."""
     answer: str
     """A member that every answer has."""
-    call_marks: frozenset[str]
+    call_marks: frozenset[str] = frozenset({"tool_calls", "tool"})
     """Members, roles and types of parts that show a call or a result."""
     tools_in: str = ""
     """The member of the one entry of `tools` that lists them all, if the dialect has one."""

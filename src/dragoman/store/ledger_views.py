@@ -98,29 +98,15 @@ def has_rule(entry: Entry, rule: str) -> bool:
     return rule.encode() in entry.changes and any(one.rule == rule for one in _changes(entry))
 
 
+_OF_ENTRY = [name for name in RequestRow.__struct_fields__ if name in Entry.__struct_fields__]
+
+
 def request_row(entry: Entry) -> RequestRow:
     changes = _changes(entry)
     return RequestRow(
-        id=entry.id,
-        time=entry.time,
+        **{name: getattr(entry, name) for name in _OF_ENTRY},
         key=entry.caller,
         model=entry.asked,
-        target=entry.target,
-        status=entry.status,
-        error_kind=entry.error_kind,
-        stream=entry.stream,
-        attempts=entry.attempts,
-        input_tokens=entry.input_tokens,
-        output_tokens=entry.output_tokens,
-        cached_tokens=entry.cached_tokens,
-        reasoning_tokens=entry.reasoning_tokens,
-        estimated=entry.estimated,
-        cost=entry.cost,
-        reported_cost=entry.reported_cost,
-        duration=entry.duration,
-        ttfb=entry.ttfb,
-        client_dialect=entry.client_dialect,
-        upstream_dialect=entry.upstream_dialect,
         rules=dict(Counter(one.rule for one in changes)),
         loses=changes[0].loses if changes else "",
     )

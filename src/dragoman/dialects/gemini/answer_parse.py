@@ -40,45 +40,30 @@ from dragoman.dialects.shared.raw_json import ABSENT, decode_broken, decode_item
 from dragoman.wire.error_bodies import parse_failure
 
 FINISHES: Mapping[str, Stop] = {
-    "STOP": Stop.END,
     "FINISH_REASON_UNSPECIFIED": Stop.END,
+    "STOP": Stop.END,
     "MAX_TOKENS": Stop.LENGTH,
     "SAFETY": Stop.FILTER,
     "RECITATION": Stop.FILTER,
-    "LANGUAGE": Stop.FILTER,
+    "OTHER": Stop.ERROR,
     "BLOCKLIST": Stop.FILTER,
     "PROHIBITED_CONTENT": Stop.FILTER,
     "SPII": Stop.FILTER,
-    "MODEL_ARMOR": Stop.FILTER,
-    "IMAGE_SAFETY": Stop.FILTER,
-    "IMAGE_PROHIBITED_CONTENT": Stop.FILTER,
-    "IMAGE_RECITATION": Stop.FILTER,
     "MALFORMED_FUNCTION_CALL": Stop.BROKEN_CALL,
+    "LANGUAGE": Stop.FILTER,
+    "IMAGE_SAFETY": Stop.FILTER,
     "UNEXPECTED_TOOL_CALL": Stop.BROKEN_CALL,
     "TOO_MANY_TOOL_CALLS": Stop.BROKEN_CALL,
+    # those whose numbers are not known
+    "MODEL_ARMOR": Stop.FILTER,
+    "IMAGE_PROHIBITED_CONTENT": Stop.FILTER,
+    "IMAGE_RECITATION": Stop.FILTER,
     "CONTINUATION": Stop.PAUSE,
-    "OTHER": Stop.ERROR,
     "MALFORMED_RESPONSE": Stop.ERROR,
     "IMAGE_OTHER": Stop.ERROR,
     "NO_IMAGE": Stop.ERROR,
 }
-
-_NUMBERED = (
-    "FINISH_REASON_UNSPECIFIED",
-    "STOP",
-    "MAX_TOKENS",
-    "SAFETY",
-    "RECITATION",
-    "OTHER",
-    "BLOCKLIST",
-    "PROHIBITED_CONTENT",
-    "SPII",
-    "MALFORMED_FUNCTION_CALL",
-    "LANGUAGE",
-    "IMAGE_SAFETY",
-    "UNEXPECTED_TOOL_CALL",
-    "TOO_MANY_TOOL_CALLS",
-)
+_NUMBERED = tuple(FINISHES)[: list(FINISHES).index("MODEL_ARMOR")]
 """The enum in its order, for servers that write enums as numbers (`$alt=json;enum-encoding=int`)."""
 
 

@@ -28,23 +28,11 @@ _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 _SERVER_TOOLS = (
     "advisor_20260301",
-    "bash_20241022",
-    "bash_20250124",
-    "browser_toolset_20260801",
     "code_execution_20250522",
     "code_execution_20250825",
     "code_execution_20260120",
     "code_execution_20260521",
-    "computer_20241022",
-    "computer_20250124",
-    "computer_20251124",
-    "computer_toolset_20260801",
     "mcp_toolset",
-    "memory_20250818",
-    "text_editor_20241022",
-    "text_editor_20250124",
-    "text_editor_20250429",
-    "text_editor_20250728",
     "tool_search_tool_bm25",
     "tool_search_tool_bm25_20251119",
     "tool_search_tool_regex",
@@ -128,9 +116,8 @@ _CLIENT_TOOLS: dict[str, FieldCheck] = {
     "computer_toolset_20260801": _toolset,
     "browser_toolset_20260801": _toolset,
 }
-tools: FieldCheck = array(
-    tagged({"custom": _custom, **dict.fromkeys(_SERVER_TOOLS, _server), **_CLIENT_TOOLS}, default="custom")
-)
+_DATED = {**dict.fromkeys(_SERVER_TOOLS, _server), **_CLIENT_TOOLS}
+tools: FieldCheck = array(tagged({"custom": _custom, **{name: _DATED[name] for name in sorted(_DATED)}}, "custom"))
 
 _parallel: dict[str, FieldCheck] = {"type": anything, "disable_parallel_tool_use": boolean}
 tool_choice: FieldCheck = tagged(

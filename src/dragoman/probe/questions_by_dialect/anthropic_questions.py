@@ -7,7 +7,7 @@ from typing import Any
 from dragoman.probe.probe_media import DOCUMENT, IMAGE, base64_of
 from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
-from dragoman.probe.questions_by_dialect.message_turns import assistant, system, text, user
+from dragoman.probe.questions_by_dialect.message_turns import assistant, text, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
 from dragoman.probe.questions_by_dialect.question_kinds import (
     ACCEPTS,
@@ -49,10 +49,6 @@ def _answered_by(id: str, result: JsonObject, *more: JsonObject) -> tuple[JsonOb
 
 
 SAY = Phrases(
-    user=user,
-    assistant=assistant,
-    system=system,
-    text=text,
     call=_call,
     calling=_calling,
     results=_results,
@@ -62,7 +58,6 @@ SAY = Phrases(
     ),
 )
 FORM = RequestForm(
-    turns_at="messages",
     last_turn=SAY.hi,
     tool=SAY.lookup,
     limits=({"max_tokens": 1}, {"max_tokens": 16}),

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
 from dragoman.probe.probe_media import IMAGE
 from dragoman.probe.questions import JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import (
     assistant,
-    call,
-    described_function,
-    result,
-    system,
     text,
     user,
 )
@@ -23,37 +15,20 @@ from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA, choice, f
 from dragoman.probe.request_form import RequestForm
 
 
-def _call(id: str, arguments: Any) -> JsonObject:
-    return call(id, arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode())
-
-
 def _calling(calls: tuple[JsonObject, ...], before: str, after: str) -> tuple[JsonObject, ...]:
     words = {"content": before} if before else {}
     return ({"role": "assistant", **words, "tool_calls": list(calls)},)
 
 
-def _results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:
-    return tuple(result(id) for id in ids)
-
-
 SAY = Phrases(
-    user=user,
-    assistant=assistant,
-    system=system,
-    text=text,
-    call=_call,
     calling=_calling,
-    results=_results,
-    tool=described_function,
     lacks=words_of("inline_system list_content mixed_parts system_only trailing_space"),
 )
 FORM = RequestForm(
-    turns_at="messages",
     last_turn=SAY.hi,
     tool=SAY.lookup,
     limits=({"max_tokens": 1}, {"max_tokens": 16}),
     answer="message",
-    call_marks=frozenset({"tool_calls", "tool"}),
 )
 
 OWN_QUESTIONS = (

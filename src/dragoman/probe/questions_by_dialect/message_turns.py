@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from dragoman.probe.questions import JsonObject
 
 
@@ -30,6 +32,14 @@ def calls(*made: Mapping[str, Any], content: Any = None) -> dict[str, Any]:
 
 def result(id: str, content: Any = "A star.") -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": id, "content": content}
+
+
+def called(id: str, arguments: Any) -> JsonObject:
+    return call(id, arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode())
+
+
+def results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:
+    return tuple(result(id) for id in ids)
 
 
 def text(words: str, **more: Any) -> dict[str, Any]:

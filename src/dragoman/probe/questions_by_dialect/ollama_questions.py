@@ -10,7 +10,7 @@ from typing import Any
 from dragoman.probe.probe_media import IMAGE, base64_of
 from dragoman.probe.questions import JsonObject, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
-from dragoman.probe.questions_by_dialect.message_turns import assistant, described_function, system, text, user
+from dragoman.probe.questions_by_dialect.message_turns import assistant, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
 from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTS, REFUSES, SCHEMA, facts, medium, setting
 from dragoman.probe.request_form import RequestForm
@@ -33,14 +33,9 @@ def _option(name: str, value: Any) -> Question:
 
 
 SAY = Phrases(
-    user=user,
-    assistant=assistant,
-    system=system,
-    text=text,
     call=_call,
     calling=_calling,
     results=_results,
-    tool=described_function,
     nothing=None,
     words={"list_content": ("content",)},
     lacks=words_of(
@@ -49,12 +44,10 @@ SAY = Phrases(
     ),
 )
 FORM = RequestForm(
-    turns_at="messages",
     last_turn=SAY.hi,
     tool=SAY.lookup,
     limits=({"options": {"num_predict": 1}},),
     answer="message",
-    call_marks=frozenset({"tool_calls", "tool"}),
     always={"stream": False},
 )
 

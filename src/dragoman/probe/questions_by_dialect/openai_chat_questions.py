@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
 from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
@@ -18,10 +16,8 @@ from dragoman.probe.questions_by_dialect.message_turns import (
     assistant,
     call,
     calls,
-    described_function,
     function,
     result,
-    system,
     text,
     user,
 )
@@ -40,33 +36,17 @@ from dragoman.probe.questions_by_dialect.question_kinds import (
 from dragoman.probe.request_form import RequestForm
 
 
-def _call(id: str, arguments: Any) -> JsonObject:
-    return call(id, arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode())
-
-
 def _calling(made: tuple[JsonObject, ...], before: str, after: str) -> tuple[JsonObject, ...]:
     return (calls(*made, content=before or None),)
 
 
-def _results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:
-    return tuple(result(id) for id in ids)
-
-
 SAY = Phrases(
-    user=user,
-    assistant=assistant,
-    system=system,
-    text=text,
-    call=_call,
     calling=_calling,
-    results=_results,
-    tool=described_function,
     nothing=None,
     words={"no_parts": ("null",), "no_user_parts": ("null",)},
     lacks=words_of("inline_system mixed_parts trailing_space"),
 )
 FORM = RequestForm(
-    turns_at="messages",
     last_turn=user(),
     tool=LOOKUP,
     limits=(
@@ -76,7 +56,6 @@ FORM = RequestForm(
         {"max_completion_tokens": 16},
     ),
     answer="choices",
-    call_marks=frozenset({"tool_calls", "tool"}),
 )
 
 

@@ -9,7 +9,7 @@ import msgspec
 from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
 from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
-from dragoman.probe.questions_by_dialect.message_turns import assistant, system, user
+from dragoman.probe.questions_by_dialect.message_turns import assistant, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
 from dragoman.probe.questions_by_dialect.question_kinds import (
     ACCEPTS,
@@ -48,9 +48,6 @@ def _tool(name: str, description: str, schema: JsonObject | None, strict: bool =
 
 
 SAY = Phrases(
-    user=user,
-    assistant=assistant,
-    system=system,
     text=_text,
     call=_call,
     calling=_calling,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from dragoman.probe.questions import JsonObject, Outcome, Question, Topic
+from dragoman.probe.questions_by_dialect import message_turns
 from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA
 from dragoman.profiles.facts import Asked, declarations, declared_questions
 
@@ -22,22 +23,22 @@ _FIRST_NUMBER = 20
 
 
 class Phrases(msgspec.Struct, frozen=True, kw_only=True):
-    """How a dialect writes what is asked."""
+    """How a dialect writes what is asked; as Chat does, if it does not say."""
 
-    user: Callable[[Any], JsonObject]
-    assistant: Callable[[Any], JsonObject]
+    user: Callable[[Any], JsonObject] = message_turns.user
+    assistant: Callable[[Any], JsonObject] = message_turns.assistant
     """A turn of a text or of parts."""
-    system: Callable[[Any], JsonObject]
+    system: Callable[[Any], JsonObject] = message_turns.system
     """A system turn among the others."""
-    text: Callable[[str], JsonObject]
+    text: Callable[[str], JsonObject] = message_turns.text
     """A part of a user turn."""
-    call: Callable[[str, Any], JsonObject]
+    call: Callable[[str, Any], JsonObject] = message_turns.called
     """One call, by its id and arguments."""
     calling: Callable[[tuple[JsonObject, ...], str, str], Turns]
     """The turns that make calls, with words before and after them."""
-    results: Callable[[tuple[str, ...]], Turns]
+    results: Callable[[tuple[str, ...]], Turns] = message_turns.results
     """The turns that answer calls; two of one id are two results of one call."""
-    tool: Callable[[str, str, JsonObject | None], JsonObject]
+    tool: Callable[[str, str, JsonObject | None], JsonObject] = message_turns.described_function
     """A tool by its name, its description and its schema; None: it has none."""
     nothing: Any = ()
     """The content of a turn that has none."""
