@@ -8,10 +8,7 @@ from typing import Any
 
 from dragoman.conversation.collect import tell
 from dragoman.conversation.envelope import seal
-from dragoman.conversation.events import (
-    CallStarted,
-    Started,
-)
+from dragoman.conversation.events import CallStarted, Started
 from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin, StateKind
@@ -25,10 +22,7 @@ from dragoman.dialects.families.completion import CompleteObject, complete
 from dragoman.dialects.shared.citations import Page
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
-from dragoman.dialects.shared.raw_json import (
-    decode_members,
-    encode,
-)
+from dragoman.dialects.shared.raw_json import decode_members, encode
 from dragoman.dialects.shared.retry_after import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
 

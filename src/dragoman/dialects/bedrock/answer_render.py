@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dragoman.conversation.collect import tell
-from dragoman.conversation.events import (
-    CallStarted,
-)
+from dragoman.conversation.events import CallStarted
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Reply, Stop, Usage

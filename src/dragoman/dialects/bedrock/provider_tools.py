@@ -17,14 +17,7 @@ from dragoman.conversation.provider_tools import (
 from dragoman.conversation.tools import NativeTool
 from dragoman.dialects.bedrock import ORIGIN
 from dragoman.dialects.shared.parsing import vendor_id
-from dragoman.dialects.shared.provider_tools import (
-    Members,
-    lost_settings,
-    object_in,
-    objects_in,
-    open_block,
-    word_in,
-)
+from dragoman.dialects.shared.provider_tools import Members, lost_settings, object_in, objects_in, open_block, word_in
 from dragoman.dialects.shared.raw_json import encode
 
 _FAMILIES: Mapping[str, Family] = {"nova_grounding": Family.WEB_SEARCH, "nova_code_interpreter": Family.CODE}

@@ -27,11 +27,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.parts import (
-    Extras,
-    Json,
-    Origin,
-)
+from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of

@@ -10,10 +10,7 @@ from msgspec import Raw
 
 from dragoman.conversation.canonical import base62
 from dragoman.conversation.collect import text_of_arguments
-from dragoman.conversation.events import (
-    CallStarted,
-    Started,
-)
+from dragoman.conversation.events import CallStarted, Started
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import (

@@ -10,13 +10,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.chat.openai.request_types import (
-    empty_array,
-    missing,
-    not_among,
-    unknown,
-    wrong_type,
-)
+from dragoman.emulators.chat.openai.request_types import empty_array, missing, not_among, unknown, wrong_type
 from dragoman.emulators.chat.openai.settings import check_types
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, UNNAMED, ProviderSpec

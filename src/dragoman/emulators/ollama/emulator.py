@@ -9,13 +9,7 @@ from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.ollama import answer, judge
 from dragoman.emulators.ollama.judge import OllamaRefusal
 from dragoman.emulators.ollama.models import CONTEXT_LENGTH, LISTED, capabilities
-from dragoman.emulators.provider import (
-    ErrorResponse,
-    FaultKind,
-    ModelTurn,
-    Operation,
-    ReceivedRequest,
-)
+from dragoman.emulators.provider import ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.wire import render_json
 
 _CHAT, _TAGS, _SHOW = "/api/chat", "/api/tags", "/api/show"

@@ -9,13 +9,7 @@ import msgspec
 
 from dragoman.probe.questions import NO_OUTCOME, Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect.phrases import Phrases
-from dragoman.probe.questions_by_dialect.question_kinds import (
-    ACCEPTED,
-    ACCEPTS,
-    REFUSES,
-    SCHEMA,
-    facts,
-)
+from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTED, ACCEPTS, REFUSES, SCHEMA, facts
 
 RICH_SCHEMA: JsonObject = {
     "type": "object",

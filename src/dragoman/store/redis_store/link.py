@@ -13,14 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from redis.exceptions import (
-    ClusterDownError,
-    MasterDownError,
-    MovedError,
-    NoScriptError,
-    ReadOnlyError,
-    RedisError,
-)
+from redis.exceptions import ClusterDownError, MasterDownError, MovedError, NoScriptError, ReadOnlyError, RedisError
 
 from dragoman.store.clock import Clock
 from dragoman.store.redis_store.connection import (

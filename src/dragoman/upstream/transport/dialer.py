@@ -11,13 +11,7 @@ from typing import TypeVar
 
 from dragoman.upstream.transport.address import HttpOrigin
 from dragoman.upstream.transport.address_guard import Guard, is_address
-from dragoman.upstream.transport.failures import (
-    AddressRefused,
-    ConnectFailed,
-    ProxyFailed,
-    TlsFailed,
-    TransportFailure,
-)
+from dragoman.upstream.transport.failures import AddressRefused, ConnectFailed, ProxyFailed, TlsFailed, TransportFailure
 from dragoman.upstream.transport.proxy import Proxy, Tunnel
 from dragoman.upstream.transport.tls import Tls
 
