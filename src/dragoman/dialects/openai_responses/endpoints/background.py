@@ -15,7 +15,13 @@ from dragoman.conversation.replies import Choice, Reply
 from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses.answer_render import render_answer
-from dragoman.dialects.openai_responses.endpoints.stored_answers import UNREADABLE_ANSWER, own_items
+from dragoman.dialects.openai_responses.endpoints.stored_answers import (
+    ITEM_DONE,
+    UNREADABLE_ANSWER,
+    PassedItems,
+    event_kind,
+    own_items,
+)
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object, split_members
@@ -68,6 +74,7 @@ class EventTeller:
         self._id = id
         self._ask = ask
         self._decoder = SseDecoder()
+        self._passed = PassedItems()
         self.state: Json | None = None
         """The answer as the last event tells it, once one does."""
         self.is_over = False
@@ -80,17 +87,21 @@ class EventTeller:
         return [self._tell(frame.event, frame.data) for frame in self._decoder.feed(data) if frame.data]
 
     def _tell(self, event: bytes, data: bytes) -> bytes:
-        if b'"response"' in data:
-            with suppress(*UNREADABLE_ANSWER):
-                data = self._with_state(event, data)
-        return render_event_frame(event, data)
+        kind = event or event_kind(data)
+        with suppress(*UNREADABLE_ANSWER):
+            if kind == ITEM_DONE:
+                self._passed.take(data)
+            elif b'"response"' in data:
+                data = self._with_state(kind, data)
+        return render_event_frame(kind, data)
 
     def _with_state(self, event: bytes, data: bytes) -> bytes:
         members: dict[str, bytes | Raw] = dict(split_members(data))
         if "response" not in members:
             return data
-        self.state = _marked(split_members(members["response"]), self._id, self._ask)
         self.is_over = event in _ENDS
+        response = self._passed.put_into(bytes(members["response"])) if self.is_over else members["response"]
+        self.state = _marked(split_members(response), self._id, self._ask)
         return render_object(members | {"response": self.state})
 
 

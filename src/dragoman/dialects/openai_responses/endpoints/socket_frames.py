@@ -18,7 +18,13 @@ from dragoman.dialects.contracts.sockets import SocketFrames, SocketTurn, Steeri
 from dragoman.dialects.contracts.stored_answers import StoredTurn
 from dragoman.dialects.families.openai_errors import KINDS
 from dragoman.dialects.openai_responses.endpoints.provider_messages import ResponseEvents, has_member, render_turn
-from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS, UNREADABLE_ANSWER, own_items
+from dragoman.dialects.openai_responses.endpoints.stored_answers import (
+    ITEM_DONE,
+    STORED_ANSWERS,
+    UNREADABLE_ANSWER,
+    event_kind,
+    own_items,
+)
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import (
     open_object,
@@ -194,6 +200,7 @@ class ResponseMessages:
         self._error = b""
 
     def event(self, name: bytes, data: bytes) -> list[bytes]:
+        name = name or event_kind(data)
         held, self._error = self._error, b""
         if name == b"error":
             self._error = data
@@ -201,7 +208,7 @@ class ResponseMessages:
         with suppress(*UNREADABLE_ANSWER):
             if name in _WITH_RESPONSE:
                 data = self._with_response(name, data)
-            elif name == b"response.output_item.done":
+            elif name == ITEM_DONE:
                 self._keep_item(split_members(data))
         message = data[:-1] + self._lane + b"}" if self._lane and data[-1:] == b"}" else data
         return [message] if not held or name == b"response.failed" else [self._with_status(held), message]

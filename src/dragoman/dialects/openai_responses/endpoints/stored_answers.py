@@ -27,6 +27,7 @@ _LONGEST_END = 3
 """Bytes of the end of a frame that may have come before its last one."""
 _ENDS = frozenset({b"response.completed", b"response.incomplete", b"response.failed"})
 _WITH_RESPONSE = _ENDS | {b"response.created", b"response.in_progress", b"response.queued"}
+ITEM_DONE = b"response.output_item.done"
 _MOST_ITEMS, _USUAL_ITEMS = 100, 20
 _CONVERSATION = "conversation"
 _ABOUT = (_PREVIOUS, _CONVERSATION, _STORE)
@@ -148,12 +149,30 @@ def turn_items(turn: StoredTurn) -> Iterable[bytes]:
     yield from map(bytes, split_items(split_members(turn.response).get("output", b"[]")))
 
 
+class PassedItems:
+    """The items that went by in a stream: some servers end it with an answer that has none of them."""
+
+    def __init__(self) -> None:
+        self._items: list[bytes] = []
+
+    def take(self, data: bytes) -> None:
+        """`data`: those of an event that ends an item."""
+        self._items.append(bytes(split_members(data).get("item", b"{}")))
+
+    def put_into(self, response: bytes) -> bytes:
+        members: dict[str, bytes | Raw] = dict(split_members(response))
+        if not self._items or split_items(members.get("output", b"[]")):
+            return response
+        return render_object(members | {"output": render_list(self._items)})
+
+
 class ResponseKeeper:
     """Shows in an answer that it is stored and what it continues, and keeps it when it is complete."""
 
     def __init__(self, question: StoreQuestion) -> None:
         self._decoder = SseDecoder()
         self._rest = bytearray()
+        self._passed = PassedItems()
         self._keeps = question.keeps
         previous = quote(question.previous) if question.previous else _NULL
         self._shown: dict[str, bytes] = {_STORE: b"true" if question.keeps else b"false", _PREVIOUS: previous}
@@ -176,7 +195,7 @@ class ResponseKeeper:
         end = max([at + len(mark) for mark in _FRAME_ENDS if (at := rest.rfind(mark, begun)) >= 0], default=0)
         whole = bytes(rest[:end])
         del rest[:end]
-        if b'"response"' not in whole:
+        if b'"response"' not in whole and ITEM_DONE not in whole:
             return whole
         return b"".join(self._frame(frame.event, frame.data) for frame in self._decoder.feed(whole))
 
@@ -192,15 +211,19 @@ class ResponseKeeper:
         return made.replace(self.kept[1], render_object(members | {_STORE: b"false"}))
 
     def _frame(self, event: bytes, data: bytes) -> bytes:
-        if event in _WITH_RESPONSE:
-            with suppress(*UNREADABLE_ANSWER):
-                data = self._with_response(event, data)
+        kind = event or event_kind(data)
+        with suppress(*UNREADABLE_ANSWER):
+            if kind in _WITH_RESPONSE:
+                data = self._with_response(kind, data)
+            elif kind == ITEM_DONE:
+                self._passed.take(data)
         return render_event_frame(event, data) if event else render_data_frame(data)
 
     def _with_response(self, event: bytes, data: bytes) -> bytes:
         members: dict[str, bytes | Raw] = dict(split_members(data))
         response = self._with_store(bytes(members.get("response", b"{}")))
         if event in _ENDS:
+            response = self._passed.put_into(response)
             self._keep(response)
         return render_object(members | {"response": response})
 
@@ -216,6 +239,14 @@ class ResponseKeeper:
         if self._keeps and raw[:1] == b'"':
             _output_items(response)
             self.kept = msgspec.json.decode(raw, type=str), response
+
+
+def event_kind(data: bytes) -> bytes:
+    """What an event is, if its frame has no name; empty if it does not say so."""
+    try:
+        return bytes(split_members(data).get("type", b"")).strip(b'"')
+    except UNREADABLE_ANSWER:
+        return b""
 
 
 def _render_deleted(id: str) -> bytes:
