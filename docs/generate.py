@@ -26,7 +26,8 @@ from dragoman.engine.compile.plan import FAITHFUL_CLIENT, context_for, rules_for
 from dragoman.engine.exchange.steps import STEPS
 from dragoman.engine.library.explain import described
 from dragoman.gateway.routes import ROUTES
-from dragoman.profiles.facts import Facts, Stance, declared_questions, facts_of_form
+from dragoman.profiles.doubts import facts_of_form
+from dragoman.profiles.facts import Facts, Stance, declared_questions
 from dragoman.profiles.models import ModelEntry, ModelThinking, catalogue
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import BY_NAME, GROUPS

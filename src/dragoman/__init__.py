@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dragoman.engine.library.lint import Finding, Severity, lint
     from dragoman.engine.library.policy import Policy, State
     from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
-    from dragoman.profiles.facts import DoubtName
+    from dragoman.profiles.doubts import DoubtName
     from dragoman.profiles.profile import Profiles
 
 __version__ = "0.1.0"
@@ -91,7 +91,7 @@ _HOMES = {
     "dragoman.engine.library.policy": ("Policy", "State"),
     "dragoman.engine.compile.request_limits": ("RequestLimits",),
     "dragoman.integrations.sdk_transport": ("AsyncDragomanTransport", "DragomanTransport"),
-    "dragoman.profiles.facts": ("DoubtName",),
+    "dragoman.profiles.doubts": ("DoubtName",),
     "dragoman.profiles.profile": ("Profiles",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -16,7 +16,7 @@ from dragoman.cli import cli, main
 from dragoman.cli.output import console
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.dialect_names import DIALECT_NAMES
-from dragoman.profiles.facts import Doubt, DoubtName
+from dragoman.profiles.doubts import Doubt, DoubtName
 
 
 def run(*args: str) -> Result:

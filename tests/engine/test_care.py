@@ -13,7 +13,7 @@ from dragoman.cli import cli
 from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.exchange.care import proven_by_care
 from dragoman.engine.library.adapt import choose, read
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Layer, patched
 
 HI = {"role": "user", "content": "Hi"}

@@ -36,7 +36,7 @@ from dragoman.engine.exchange.steps import (
 )
 from dragoman.engine.library.adapt import choose, read
 from dragoman.errors import RepairRefused
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Layer, patched
 
 HI = {"role": "user", "content": "Hi"}

@@ -15,7 +15,7 @@ from dragoman.engine.library.adapt import Request, choose
 from dragoman.engine.library.explain import explain
 from dragoman.engine.library.lint import Finding, Fixed, Severity, every_target, fix, headline, lint
 from dragoman.errors import MalformedRequest, TargetError
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Profiles, read_profiles_file
 from dragoman.rules import ORDER
 

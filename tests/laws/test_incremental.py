@@ -33,7 +33,7 @@ from dragoman.engine.library.adapt import choose, read
 from dragoman.engine.memory import continued_requests, conversation_memory
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory, find_ends
 from dragoman.errors import DragomanError, MalformedRequest
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Layer, Target, patched
 
 Wire = dict[str, Any]

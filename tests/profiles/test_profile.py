@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dragoman.errors import ProfileError, TargetError
-from dragoman.profiles.facts import ACCEPTS, REFUSES, TRIED, UNKNOWN, Care, Facts, Medium, Setting, settled
+from dragoman.profiles.doubts import Care, settled
+from dragoman.profiles.facts import ACCEPTS, REFUSES, TRIED, UNKNOWN, Facts, Medium, Setting
 from dragoman.profiles.profile import (
     Layer,
     Models,

@@ -26,7 +26,8 @@ from dragoman.conversation.pairs import pair
 from dragoman.conversation.traits import observe
 from dragoman.engine.library.adapt import BUILTIN, read
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Care, Facts, settled
+from dragoman.profiles.doubts import Care, settled
+from dragoman.profiles.facts import Facts
 from dragoman.rules import BY_NAME, GROUPS, ORDER
 from dragoman.rules import __file__ as rules_package
 from dragoman.rules.context import Context

@@ -22,7 +22,7 @@ from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import OptionError, RequestError
 from dragoman.probe.asked_dialects import asked_dialect
-from dragoman.profiles.facts import Care, settled
+from dragoman.profiles.doubts import Care, settled
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.wire.error_bodies import parse_failure
 

@@ -12,7 +12,7 @@ from dragoman.config.schema.history import Compact, Trim
 from dragoman.config.schema.models import ModelOverride, ModelRateLimits, ReasoningMode
 from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, ShownReasoning
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import merge
 
 

@@ -54,7 +54,7 @@ from dragoman.engine.library.report_summary import ID_HEADER, MODEL_HEADER, repo
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.errors import ConfigError, DragomanError, RequestError
 from dragoman.integrations.sdk_state import SdkState
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Profiles
 from dragoman.store.journals.redaction import Redactor
 from dragoman.upstream.auth.authorizers import Authorizers

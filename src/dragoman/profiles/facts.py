@@ -7,13 +7,14 @@ translate, `unknown` means careful. A fact about form alone is decided with care
 
 # Annotations are evaluated where they stand: as texts, hundreds of them would be compiled at every start.
 from collections.abc import Mapping
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import replace
+
+from dragoman.profiles.fact_questions import Asked, asked, form
 
 
 class Stance(StrEnum):
@@ -25,39 +26,8 @@ class Stance(StrEnum):
     """Nobody knows, and it is taken as accepted in a translation too. Only a refusal of the target leads to care."""
 
 
-DoubtName = Literal["faithful", "careful"]
-"""The values of `Doubt`, as callers give them."""
-
-
-class Doubt(StrEnum):
-    """How a fact that nobody knows is taken in the client's own dialect.
-
-    A request that is translated to another dialect is always treated with care.
-    """
-
-    FAITHFUL = "faithful"
-    """In the client's favour: what it wrote stays."""
-    CAREFUL = "careful"
-    """As a refusal: what may be refused is repaired."""
-
-
-class Care(IntEnum):
-    """Which doubts are decided as refusals, from none to all."""
-
-    NONE = 0
-    """None: what is left is certain."""
-    FORM = 1
-    """Those about form alone, where care loses nothing: the client's own dialect."""
-    TRANSLATION = 2
-    """All but what is worth a try: another dialect, where we choose the words."""
-    FULL = 3
-    """All: care is asked for, or the target has refused."""
-
-
 ACCEPTS, REFUSES, UNKNOWN, TRIED = Stance.ACCEPTS, Stance.REFUSES, Stance.UNKNOWN, Stance.TRIED
 """The stances as plain names: a look-up in the enum costs many times as much, and every request needs some."""
-DOUBTS = (UNKNOWN, TRIED)
-"""What a fact says that nobody knows."""
 
 
 class CachePlace(StrEnum):
@@ -228,43 +198,6 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 NO_MEDIUM = Medium(inline=REFUSES, url=REFUSES)
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """How anybody who takes conversations is asked for a fact: by a small one with one odd thing in it."""
-
-    script: str = ""
-    """Its turns, with semicolons between them. A script that does not begin with the user stands before the first turn
-    of a conversation, one that ends with `end` at its end, any other in the middle.
-
-    `user`, `assistant` and `system` say something ordinary, `user Good day.` says this, `user ""` nothing, `user -` has
-    no content, `user [Good|evening.]` has two texts; ` @name=ann` after a turn or a text is a field of it. `call a b`
-    makes two calls, `call a!` one whose arguments are no object, `call a: Look.` one after words, `call a > Look.` one
-    before them; `result b a` answers calls in this order."""
-    tools: str = ""
-    """Tools: `lookup` is an ordinary one, `lookup ""` has an empty description, `lookup -` has no schema."""
-    also: tuple[str, ...] = ()
-    """Whole conversations that a chat template must take too. Tools are declared beside calls, or by `+tools`."""
-    values: tuple[Any, Any] = ("accepts", "refuses")
-    """What the fact says if the conversation is accepted, and if it is refused."""
-    words: tuple[str, ...] = ()
-    """Words that a refusal uses for what is asked, besides the names in the script."""
-    after: tuple[str, ...] = ()
-    """Questions that must be accepted first, besides those that follow from the script."""
-    often: bool = False
-    """Is it often refused? Then it is the first suspect."""
-
-
-def asked(description: str, script: str = "", *, form: bool = False, **more: Any) -> Meta:
-    """What a fact is about, and how it is asked for. `form`: see `form`."""
-    return Meta(description=description, extra={"asked": Asked(script, **more), "form": form})
-
-
-def form(description: str) -> Meta:
-    """What a fact is about that concerns form alone: the careful form is undone in the answer, or says the same.
-
-    So there is nothing to lose, and a doubt about it is decided with care at once, also in the client's own dialect."""
-    return Meta(description=description, extra={"form": True})
-
-
 @cache
 def fact_types() -> Mapping[str, Any]:
     """The type of each fact, in their order. It takes long to evaluate all annotations, so it is done once."""
@@ -275,11 +208,6 @@ def declarations() -> dict[str, Meta]:
     """What is declared of each fact, in their order."""
     found = {name: getattr(kind, "__metadata__", ()) for name, kind in fact_types().items()}
     return {name: metas[0] if metas else Meta() for name, metas in found.items()}
-
-
-def facts_of_form() -> frozenset[str]:
-    """The facts that concern form alone."""
-    return frozenset(name for name, meta in declarations().items() if (meta.extra or {}).get("form"))
 
 
 def declared_questions() -> dict[str, Asked]:
@@ -813,30 +741,3 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 ANY_SETTING = Setting()
-
-
-def settled(facts: Facts, care: Care) -> Facts:
-    """The facts with every doubt decided, with so much care."""
-    decided = {
-        UNKNOWN: REFUSES if care >= Care.TRANSLATION else ACCEPTS,
-        TRIED: REFUSES if care is Care.FULL else ACCEPTS,
-    }
-    changes = _decisions(facts, decided)
-    if care is Care.FORM:
-        changes |= {name: REFUSES for name in _FORM if getattr(facts, name) is UNKNOWN}
-    changes["media"] = {kind: _settle(medium, decided) for kind, medium in facts.media.items()}
-    changes["settings"] = {name: _settle(setting, decided) for name, setting in facts.settings.items()}
-    return replace(facts, **changes)
-
-
-def _settle(value: Any, decided: Mapping[Stance, Stance]) -> Any:
-    changes = _decisions(value, decided)
-    return replace(value, **changes) if changes else value
-
-
-def _decisions(value: Any, decided: Mapping[Stance, Stance]) -> dict[str, Any]:
-    stances = ((name, getattr(value, name)) for name in value.__struct_fields__)
-    return {name: decided[stance] for name, stance in stances if type(stance) is Stance and stance in decided}
-
-
-_FORM = facts_of_form()

@@ -19,7 +19,7 @@ from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.library.adapt import choose, read
 from dragoman.engine.library.policy import check_choice, parse_doubt, parse_loss
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Layer, Profiles, patched, read_profiles_file
 from dragoman.wire.json_reader import too_deep
 

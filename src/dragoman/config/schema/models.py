@@ -9,7 +9,7 @@ from dragoman.config.schema.amounts import Amount, Positive, TokenLimit
 from dragoman.config.schema.history import HistoryConfig
 from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, ShownReasoning
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 
 
 class ReasoningMode(StrEnum):

@@ -50,7 +50,8 @@ from dragoman.engine.tool_runs.run_functions import (
     with_functions,
 )
 from dragoman.errors import RepairRefused, Unrepresentable
-from dragoman.profiles.facts import ACCEPTS, REFUSES, CacheForm, Doubt
+from dragoman.profiles.doubts import Doubt
+from dragoman.profiles.facts import ACCEPTS, REFUSES, CacheForm
 from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
 from dragoman.rules.cache_hints import hints_of, marks_own_end
 from dragoman.rules.clean.off_schema import off_schema, written_misses

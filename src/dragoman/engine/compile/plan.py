@@ -22,7 +22,8 @@ from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
 from dragoman.conversation.traits import Trait, observe_rest
 from dragoman.dialects.registry import dialect
-from dragoman.profiles.facts import Care, Facts, Stance, settled
+from dragoman.profiles.doubts import Care, settled
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
 from dragoman.rules.context import Context

@@ -11,7 +11,7 @@ from dragoman.conversation.changes import Loss
 from dragoman.engine.exchange.destination import Destination, ShownReasoning
 from dragoman.engine.library.policy import check_choice, parse_doubt, parse_loss
 from dragoman.errors import OptionError
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.rules.rule import FAIL
 from dragoman.wire.structured_fields import parse_dictionary
 

@@ -19,7 +19,8 @@ from dragoman.engine.compile.plan import client_of, context_for, plan, plan_for
 from dragoman.engine.compile.reasoning_restore import restored
 from dragoman.engine.exchange.corrections import Patch
 from dragoman.engine.exchange.lessons import Learnt
-from dragoman.profiles.facts import DOUBTS, Facts, Stance, settled
+from dragoman.profiles.doubts import DOUBTS, settled
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Target, merge
 from dragoman.rules.context import Context
 

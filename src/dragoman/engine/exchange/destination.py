@@ -13,7 +13,7 @@ from dragoman.conversation.failures import FailureKind
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.trim_policy import TrimPolicy
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.prices import TokenPrice
 from dragoman.profiles.profile import Target
 

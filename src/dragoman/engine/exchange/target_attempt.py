@@ -38,7 +38,8 @@ from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.routing.sessions import find_session, named_session
 from dragoman.engine.tool_runs.kept_runs import find_runs
 from dragoman.engine.tool_runs.run_functions import RunnableTool
-from dragoman.profiles.facts import CachePlace, Doubt, Stance
+from dragoman.profiles.doubts import Doubt
+from dragoman.profiles.facts import CachePlace, Stance
 from dragoman.profiles.profile import Layer, Target, merge, patched
 from dragoman.rules.reasoning import issuer
 

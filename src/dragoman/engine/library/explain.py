@@ -13,7 +13,8 @@ from dragoman.engine.compile.plan import CERTAIN_CLIENT, EXPECTING_CLIENT, plan
 from dragoman.engine.compile.unseen_content import unseen_content
 from dragoman.engine.library.adapt import BUILTIN, choose
 from dragoman.engine.library.lint import headline
-from dragoman.profiles.facts import DOUBTS, declarations
+from dragoman.profiles.doubts import DOUBTS
+from dragoman.profiles.facts import declarations
 from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules import GROUPS
 from dragoman.rules.context import Context

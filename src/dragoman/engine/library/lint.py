@@ -29,7 +29,7 @@ from dragoman.engine.library.adapt import BUILTIN, Request, as_bytes, choose, re
 from dragoman.engine.library.policy import Policy, parse_doubt
 from dragoman.engine.tokens.token_estimate import estimate_request, may_exceed
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.models import known_window
 from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules.rule import Rule

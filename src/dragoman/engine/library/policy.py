@@ -14,7 +14,7 @@ from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.memory.conversation_memory import ConversationMemory
 from dragoman.errors import OptionError, near_match, nearest_first
-from dragoman.profiles.facts import Doubt, DoubtName
+from dragoman.profiles.doubts import Doubt, DoubtName
 from dragoman.rules import BY_NAME
 from dragoman.rules.rule import FAIL, KEEP
 

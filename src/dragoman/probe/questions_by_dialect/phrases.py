@@ -11,7 +11,8 @@ import msgspec
 from dragoman.probe.questions import JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import message_turns
 from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA
-from dragoman.profiles.facts import Asked, declarations, declared_questions
+from dragoman.profiles.fact_questions import Asked
+from dragoman.profiles.facts import declarations, declared_questions
 
 Turns = tuple[JsonObject, ...]
 _USUAL = {"user": "Hi", "assistant": "Hello.", "system": "Be brief."}

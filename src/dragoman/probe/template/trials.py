@@ -17,7 +17,8 @@ from dragoman.probe.questions import JsonObject, Topic
 from dragoman.probe.questions_by_dialect.message_turns import text
 from dragoman.probe.questions_by_dialect.phrases import Phrases, topic_of
 from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTS, REFUSES
-from dragoman.profiles.facts import Asked, declarations, declared_questions
+from dragoman.profiles.fact_questions import Asked
+from dragoman.profiles.facts import declarations, declared_questions
 
 Body = dict[str, Any]
 

@@ -17,7 +17,8 @@ from dragoman.engine.library import explain as explaining
 from dragoman.engine.library.adapt import choose
 from dragoman.engine.library.explain import Explained, Reason
 from dragoman.engine.library.report_summary import weight
-from dragoman.profiles.facts import DOUBTS, Stance
+from dragoman.profiles.doubts import DOUBTS
+from dragoman.profiles.facts import Stance
 
 
 @click.command()

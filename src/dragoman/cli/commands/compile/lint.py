@@ -32,7 +32,7 @@ from dragoman.engine.library import lint as linter
 from dragoman.engine.library.adapt import choose
 from dragoman.engine.library.report_summary import FoldedChange, fold
 from dragoman.errors import MalformedRequest, RequestError
-from dragoman.profiles.facts import Doubt
+from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Profiles, Target
 
 ALL = "all"
