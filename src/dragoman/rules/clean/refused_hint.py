@@ -33,8 +33,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import CacheForm, Stance
 from dragoman.rules.cache_hints import hints_of, is_long
 from dragoman.rules.context import Context
-from dragoman.rules.hint_places import as_breakpoints, on_last_part, outside_results
-from dragoman.rules.narrowed_hints import without_late_hours, without_scope
+from dragoman.rules.fitted_hints import as_breakpoints, on_last_part, outside_results, without_late_hours, without_scope
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 

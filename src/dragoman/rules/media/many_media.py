@@ -25,7 +25,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
-from dragoman.rules.media_words import in_words
+from dragoman.rules.part_words import in_words
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 

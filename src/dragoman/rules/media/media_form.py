@@ -27,7 +27,7 @@ from dragoman.conversation.parts import BESIDE, Inline, Media, MediaKind, Part
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium
 from dragoman.rules.context import Context
-from dragoman.rules.media_words import usual_type
+from dragoman.rules.part_words import usual_type
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 

@@ -45,11 +45,10 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
-from dragoman.rules.block_words import LISTINGS, THOUGHTS, block_words
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import sees_beside
-from dragoman.rules.media_words import in_words, read_text_file, usual_type
 from dragoman.rules.native_kinds import takes_block
+from dragoman.rules.part_words import LISTINGS, THOUGHTS, block_words, in_words, read_text_file, usual_type
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
