@@ -7,7 +7,7 @@ from operator import attrgetter, is_
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from dragoman.conversation.conversation import SYSTEM_ROLES
@@ -51,6 +51,9 @@ from dragoman.dialects.openai_chat.schema import (
     ChatUrl,
     ChatUser,
     ChatVideo,
+    ChatWireCall,
+    ChatWireFunction,
+    ChatWireMessage,
     decode_message,
     decode_part,
     decode_parts,
@@ -294,45 +297,6 @@ def _unmark(one: ParsedMessage) -> ParsedMessage:
 
 
 # Messages with more than that
-
-
-class ChatWireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    name: str
-    arguments: Raw = ABSENT
-
-
-class ChatWireCustom(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    name: str
-    input: Raw = ABSENT
-
-
-class ChatWireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    id: str | None = None
-    type: str | None = "function"
-    function: ChatWireFunction | None = None
-    custom: ChatWireCustom | None = None
-    extra_content: Raw = ABSENT
-    cache_control: Raw = ABSENT
-
-
-class ChatWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    role: str
-    content: Raw = ABSENT
-    name: str | UnsetType | None = UNSET
-    tool_calls: list[ChatWireCall] | UnsetType | None = UNSET
-    tool_call_id: str | UnsetType | None = UNSET
-    refusal: Raw = ABSENT
-    reasoning_content: Raw = ABSENT
-    reasoning: Raw = ABSENT
-    reasoning_details: Raw = ABSENT
-    function_call: ChatWireFunction | UnsetType | None = UNSET
-    audio: Raw = ABSENT
-    annotations: Raw = ABSENT
-    cache_control: Raw = ABSENT
-    prefix: bool | UnsetType | None = UNSET
-    partial: bool | UnsetType | None = UNSET
-    extra_content: Raw = ABSENT
-    images: Raw = ABSENT
 
 
 _message = msgspec.json.Decoder(ChatWireMessage)

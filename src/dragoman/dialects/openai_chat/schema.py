@@ -166,6 +166,47 @@ decode_parts = msgspec.json.Decoder(list[ChatPart]).decode
 open_message = open_decoder(ChatMessage)
 open_part = open_decoder(ChatPart)
 
+# Messages with anything that may stand in one
+
+
+class ChatWireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    name: str
+    arguments: Raw = ABSENT
+
+
+class ChatWireCustom(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    name: str
+    input: Raw = ABSENT
+
+
+class ChatWireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    id: str | None = None
+    type: str | None = "function"
+    function: ChatWireFunction | None = None
+    custom: ChatWireCustom | None = None
+    extra_content: Raw = ABSENT
+    cache_control: Raw = ABSENT
+
+
+class ChatWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    role: str
+    content: Raw = ABSENT
+    name: str | UnsetType | None = UNSET
+    tool_calls: list[ChatWireCall] | UnsetType | None = UNSET
+    tool_call_id: str | UnsetType | None = UNSET
+    refusal: Raw = ABSENT
+    reasoning_content: Raw = ABSENT
+    reasoning: Raw = ABSENT
+    reasoning_details: Raw = ABSENT
+    function_call: ChatWireFunction | UnsetType | None = UNSET
+    audio: Raw = ABSENT
+    annotations: Raw = ABSENT
+    cache_control: Raw = ABSENT
+    prefix: bool | UnsetType | None = UNSET
+    partial: bool | UnsetType | None = UNSET
+    extra_content: Raw = ABSENT
+    images: Raw = ABSENT
+
 
 # Tools
 
