@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.conversation.events import CallStarted
 from dragoman.dialects.openai_chat.dialect import finish_stripped_chunk
-from dragoman.dialects.openai_chat.stream import MISREAD_CHUNKS, check_plain_chunk
+from dragoman.dialects.openai_chat.stream import ChatStreamParser, MisreadChunks, check_plain_chunk
 from dragoman.engine.answer.relay_frames import RelayFrames
 
 SECRET = b"sk-0123456789abcdef"
@@ -135,7 +136,7 @@ def _chunk(*calls: dict[str, Any], reason: str | None = None, **more: Any) -> di
 @pytest.mark.parametrize("size", [7, 4096])
 def test_two_calls_of_a_chunk_become_two_chunks(size: int, more: dict[str, Any]) -> None:
     frame = b"data: " + json.dumps(_chunk(_call("f"), _call("g"), reason="tool_calls", **more)).encode() + b"\n\n"
-    relay = RelayFrames(None, check=check_plain_chunk, rewrite=MISREAD_CHUNKS)
+    relay = RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks())
     out = b"".join([relay.feed(frame[at : at + size]) for at in range(0, len(frame), size)]) + relay.close()
     first, last = (json.loads(line[6:]) for line in out.decode().splitlines() if line)
     assert first == _chunk(_call("f", index=0))
@@ -144,7 +145,82 @@ def test_two_calls_of_a_chunk_become_two_chunks(size: int, more: dict[str, Any])
     assert last.get("usage") == more.get("usage")
 
 
+def _piece(words: str, **more: Any) -> dict[str, Any]:
+    return {"function": {"arguments": words}, **more}
+
+
+def _begin(name: str, words: Any = "", **more: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": words}, **more}
+
+
+MIXED_UP = {
+    "one number for all": [
+        *(_begin("f", index=0, id="a"), _piece("[1,", index=0), _piece("2]", index=0)),
+        *(_begin("g", index=0, id="b"), _piece("[3,", index=0), _piece("4]", index=0)),
+    ],
+    "no numbers": [_begin("f", "[1,", id="a"), _piece("2]"), _begin("g", "[3,", id="b"), _piece("4]")],
+    "numbers from one on": [_begin("f", "[1,2]", index=1, id="a"), _begin("g", "[3,4]", index=2, id="b")],
+    "ids and names in each piece": [
+        *(_begin("f", "[1,", index=0, id="a"), _begin("f", "2]", index=0, id="a")),
+        *(_begin("g", "[3,", index=1, id="b"), _begin("g", "4]", index=1, id="b")),
+    ],
+    "side by side without numbers": [
+        *(_begin("f", "[1,", id="a"), _begin("g", "[3,", id="b")),
+        *(_piece("2]", id="a"), _piece("4]", id="b")),
+    ],
+    "one id for all": [_begin("f", "[1,2]", index=0, id="a"), _begin("g", "[3,4]", index=1, id="a")],
+    "no ids": [_begin("f", "[1,2]", index=0), _begin("g", "[3,4]", index=1)],
+}
+
+
+@pytest.mark.parametrize("calls", MIXED_UP.values(), ids=MIXED_UP)
+@pytest.mark.parametrize("size", [1, 300, 100_000])
+def test_calls_of_a_relayed_stream_can_be_told_apart(calls: list[dict[str, Any]], size: int) -> None:
+    chunks = [{"id": "a", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in calls]
+    wire = b"".join([b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks])
+    relay = RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks("seed"))
+    out = b"".join([relay.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + relay.close()
+    joined: dict[int, list[str]] = {}
+    for line in out.decode().splitlines():
+        if line:
+            (piece,) = json.loads(line[6:])["choices"][0]["delta"]["tool_calls"]
+            found = joined.setdefault(piece["index"], ["", "", ""])
+            found[0] += piece.get("id") or ""
+            found[1] += piece["function"].get("name") or ""
+            found[2] += piece["function"]["arguments"]
+    assert [joined[at][1:] for at in sorted(joined)] == [["f", "[1,2]"], ["g", "[3,4]"]]
+    ids = [joined[at][0] for at in (0, 1)]
+    assert len(set(ids)) == 2
+    assert all(ids)
+    parsed = [event for event in ChatStreamParser(seed="seed").feed(wire) if isinstance(event, CallStarted)]
+    assert [event.id for event in parsed] == ids
+
+
+ODD_CHUNKS = [
+    _chunk({"index": [], "id": "a", "function": {"name": "f"}}),
+    _chunk({"index": 0, "id": [1], "function": {"name": "f"}}),
+    _chunk({"index": 0, "id": "a", "function": "f"}),
+    {"choices": [{"index": {}, "delta": {"tool_calls": [{"id": "a"}]}}]},
+    {"choices": [{"delta": {"tool_calls": [None, 7]}}, None]},
+    {"choices": [{"delta": {"tool_calls": {"id": "a"}}}]},
+]
+
+
+@pytest.mark.parametrize("chunk", ODD_CHUNKS)
+def test_a_chunk_that_nobody_can_read_goes_through(chunk: dict[str, Any]) -> None:
+    frame = b"data: " + json.dumps(chunk).encode() + b"\n\n"
+    assert RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks()).feed(frame) == frame
+
+
+def test_arguments_as_an_object_become_a_text() -> None:
+    chunk = _chunk(_begin("f", {"a": 1}, index=0, id="a"))
+    out = RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks()).feed(
+        b"data: " + json.dumps(chunk).encode() + b"\n\n"
+    )
+    assert json.loads(out[6:]) == _chunk(_begin("f", '{"a":1}', index=0, id="a"))
+
+
 @pytest.mark.parametrize("chunk", [_chunk(_call("f", index=0)), {"text": '"function": "function":'}, {"choices": []}])
 def test_every_other_chunk_keeps_its_bytes(chunk: dict[str, Any]) -> None:
     frame = b"data:  " + json.dumps(chunk).encode() + b"\n\n"
-    assert RelayFrames(None, rewrite=MISREAD_CHUNKS).feed(frame) == frame
+    assert RelayFrames(None, rewrite=MisreadChunks()).feed(frame) == frame

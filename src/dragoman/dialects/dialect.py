@@ -376,13 +376,19 @@ def no_item(form: CallForm, call_id: str, arguments: str) -> Json | None:
     return None
 
 
-class ChunkRewrite(msgspec.Struct, frozen=True):
-    """How a relayed chunk that clients misread is written: one with several calls, or one that hides an error."""
+class ChunkRewrite(Protocol):
+    """How the chunks of one relayed stream are written that clients misread: those with several calls, with calls that
+    cannot be told apart, or with a hidden error."""
 
-    may_be_misread: Callable[[bytes], bool]
-    """Whether the JSON of a chunk looks like one."""
-    pieces: Callable[[Any], list[Any]]
-    """The chunks in place of a decoded one; it alone if it is fine."""
+    @property
+    def renumbers(self) -> bool:
+        """Whether chunks have to be written anew from now on that were fine before."""
+
+    def may_be_misread(self, payload: bytes) -> bool:
+        """Whether the JSON of a chunk looks like one."""
+
+    def pieces(self, chunk: Any) -> list[Any]:
+        """The chunks in place of a decoded one; it alone if it is fine. Chunks are shown in their order."""
 
 
 class AnswerCodec(msgspec.Struct, frozen=True):
@@ -404,8 +410,8 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     """Raises DecodeError unless a chunk of a stream is plain text with the usual keys."""
     finish_stripped_chunk: Callable[[Any], Any | None] = unchanged
     """A decoded chunk from which marks were taken, as clients read it; None if nothing is left of it."""
-    rewrite_chunk: ChunkRewrite | None = None
-    """Writes chunks that clients misread."""
+    chunk_rewrite: Callable[[str], ChunkRewrite] | None = None
+    """Makes what writes chunks that clients misread, for one stream, from the seed of ids that it needs."""
     find_beginning: Callable[[bytes], object] = bool
     """Finds the first event of an answer among the events of a stream; None if they say nothing of it yet."""
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is

@@ -142,6 +142,7 @@ class OpenChoice:
         "entry",
         "extras",
         "finish_reason",
+        "given",
         "index",
         "last",
         "open",
@@ -166,6 +167,7 @@ class OpenChoice:
         self.audio = -1
         self.entry: ReasoningEntry | None = None
         self.calls: dict[int | str, OpenCall] = {}
+        self.given: set[str] = set()
         self.last: int | str = 0
         self.finish_reason: str | None = None
         self.refused = False
@@ -249,6 +251,8 @@ class OpenChoice:
         if key in self.calls:
             # Some servers give all calls the same index. The earlier call stays open under another key.
             self.calls[f"{key}/{len(self.calls)}"] = self.calls.pop(key)
+        given = "" if given in self.given else given  # the results of two could not be told apart
+        self.given.add(given)
         call = OpenCall(self.begin(OTHER, out), len(self.calls), given, custom, legacy)
         self.calls[key] = call
         return call

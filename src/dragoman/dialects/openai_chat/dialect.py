@@ -83,10 +83,10 @@ def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_chat.answer_parse import parse_answer, peek_usage
     from dragoman.dialects.openai_chat.answer_render import complete_answer, render_answer, render_error
     from dragoman.dialects.openai_chat.stream import (
-        MISREAD_CHUNKS,
         WORDS,
         ChatStreamParser,
         ChatStreamRenderer,
+        MisreadChunks,
         check_plain_chunk,
         find_choice,
     )
@@ -102,7 +102,7 @@ def _load_answers() -> AnswerCodec:
         complete=complete_answer,
         streamed_text=WORDS,
         finish_stripped_chunk=finish_stripped_chunk,
-        rewrite_chunk=MISREAD_CHUNKS,
+        chunk_rewrite=MisreadChunks,
         find_beginning=find_choice,
     )
 

@@ -31,7 +31,7 @@ from dragoman.conversation.events import (
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.dialect import AnswerContext, ChunkRewrite
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.openai_errors import error_object
 from dragoman.dialects.families.openai_stream import OpenAiStreamParser
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
@@ -50,7 +50,7 @@ from dragoman.dialects.openai_chat.answer_render import (
 from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_members
-from dragoman.dialects.shared.parsing import vendor_id
+from dragoman.dialects.shared.parsing import answer_call_id, vendor_id
 from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
@@ -69,15 +69,20 @@ WORDS = StreamedText(
 Scalar = str | int | float | None
 
 
+Nothing = Annotated[str, Meta(max_length=0)] | None
+
+
 class PlainFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     arguments: str | None = None
-    name: str | None = None
+    name: Nothing = None
 
 
 class PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A piece of a call that has begun."""
+
     function: PlainFunction
-    index: int = 0
-    id: str | None = None
+    index: int
+    id: Nothing = None
     type: str | None = None
 
 
@@ -134,28 +139,97 @@ def _split_calls(chunk: dict[str, Any]) -> list[Any]:
     return pieces
 
 
-def _may_be_misread(payload: bytes) -> bool:
-    if payload.count(b'"function":') > 1:
-        return True
-    lowered = payload.lower()
-    return any(word in lowered for word in _FAILURE_WORDS)
+class _BegunCalls(msgspec.Struct):
+    """The calls of one choice that have begun: their ids, empty for one that had none or that of another call, and
+    their names; and where those are that have a number or an id."""
+
+    ids: list[str] = []
+    names: list[str] = []
+    by_index: dict[int, int] = {}
+    by_id: dict[str, int] = {}
+
+    def find(self, index: int | None, id: str) -> int | None:
+        """Where the call is that a piece belongs to; one with neither number nor id belongs to the last one."""
+        if index is not None:
+            return self.by_index.get(index)
+        return self.by_id.get(id) if id else len(self.ids) - 1 if self.ids else None
+
+    def begin(self, index: int | None, id: str, name: str) -> int:
+        place = len(self.ids)
+        self.ids.append("" if id in self.by_id else id)
+        self.names.append(name)
+        self.by_id.setdefault(id, place)
+        if index is not None:
+            self.by_index[index] = place
+        return place
 
 
-def _rewrite_misread(chunk: dict[str, Any]) -> list[Any]:
-    """A chunk that ends in an error has it as a member, where clients look for one; one with several calls is split."""
-    choices = chunk.get("choices")
-    if not isinstance(choices, list) or chunk.get("error"):
-        return [chunk]
-    for choice in choices:
-        word = choice.get("finish_reason") if isinstance(choice, dict) else None
-        if isinstance(word, str) and word.lower() in FAILURES:
-            failure = failure_of(word, msgspec.json.encode(choice["error"]) if choice.get("error") else None)
-            return [{**chunk, "error": error_object(failure, failure.message)}]
-    return _split_calls(chunk)
+class MisreadChunks(msgspec.Struct):
+    """Writes chunks that clients misread: one with several calls is split, and one that ends in an error has it as a
+    member, where clients look for one. Calls are numbered in their order, since some servers give all of them the same
+    number or none; each has an id, and has it and its name once."""
+
+    seed: str = ""
+    renumbers: bool = False
+    calls: dict[int, _BegunCalls] = {}
+
+    def may_be_misread(self, payload: bytes) -> bool:
+        at = payload.find(b'"tool_calls"')
+        if at >= 0 and (self.renumbers or _may_begin_call(payload[at:])):
+            return True
+        lowered = payload.lower()
+        return any(word in lowered for word in _FAILURE_WORDS)
+
+    def pieces(self, chunk: dict[str, Any]) -> list[Any]:
+        choices = chunk.get("choices")
+        if not isinstance(choices, list) or chunk.get("error"):
+            return [chunk]
+        for choice in choices:
+            word = choice.get("finish_reason") if isinstance(choice, dict) else None
+            if isinstance(word, str) and word.lower() in FAILURES:
+                failure = failure_of(word, msgspec.json.encode(choice["error"]) if choice.get("error") else None)
+                return [{**chunk, "error": error_object(failure, failure.message)}]
+        split = _split_calls(chunk)
+        return [{**piece, "choices": [self._numbered(choice) for choice in piece["choices"]]} for piece in split]
+
+    def _numbered(self, choice: Any) -> Any:
+        delta: Any = choice.get("delta") if isinstance(choice, dict) else None
+        calls: Any = delta.get("tool_calls") if isinstance(delta, dict) else None
+        place = choice.get("index") or 0 if calls else None
+        if not isinstance(calls, list) or not isinstance(place, int):
+            return choice
+        begun = self.calls.setdefault(place, _BegunCalls())
+        numbered = [self._number(call, begun, place) if isinstance(call, dict) else call for call in calls]
+        return {**choice, "delta": {**delta, "tool_calls": numbered}}
+
+    def _number(self, call: dict[str, Any], begun: _BegunCalls, choice: int) -> dict[str, Any]:
+        index, id, words = call.get("index"), call.get("id") or "", call.get("function")
+        if not isinstance(words, dict) or not isinstance(id, str) or not isinstance(index, int | None):
+            return call
+        name = words.get("name") or ""
+        place = begun.find(index, id)
+        known = begun.ids[place] if place is not None else ""
+        if place is None or (id and known and id != known and name):
+            place = begun.begin(index, id, name)
+            if not begun.ids[place]:
+                call = {**call, "id": answer_call_id(self.seed, choice, place)}
+        else:
+            call = {key: value for key, value in call.items() if key != "id" or not id}
+            words = {
+                key: value for key, value in words.items() if key != "name" or not name or name != begun.names[place]
+            }
+        if isinstance(words.get("arguments"), dict):
+            words = {**words, "arguments": msgspec.json.encode(words["arguments"]).decode()}
+        self.renumbers = self.renumbers or place != index
+        return {**call, "index": place, "function": words}
+
+
+def _may_begin_call(rest: bytes) -> bool:
+    """Whether there is more than a piece of one call that has begun."""
+    return b'"id"' in rest or b'"name"' in rest or b'"index"' not in rest or rest.count(b'"function":') > 1
 
 
 _FAILURE_WORDS = tuple(f'"{word}"'.encode() for word in FAILURES)
-MISREAD_CHUNKS = ChunkRewrite(_may_be_misread, _rewrite_misread)
 
 
 class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):

@@ -81,8 +81,11 @@ class RelayFrames:
         self._within = False
         self._observer = observer
         self._words: list[bytes] = observer.words if observer is not None else []
-        self._template = FrameTemplate(observer.word_members if observer is not None else frozenset(), self._nulls)
+        self._template = self._new_template()
         self.skipped = 0
+
+    def _new_template(self) -> FrameTemplate:
+        return FrameTemplate(self._observer.word_members if self._observer is not None else frozenset(), self._nulls)
 
     def pass_words(self, data: bytes) -> bytes:
         """A frame that was checked, with other words, as it goes out: its words are held, and nobody needs to see more
@@ -160,6 +163,7 @@ class RelayFrames:
                 blank = _BLANK_LINE.search(data, at)
                 end = blank.end() if blank is not None else size
                 out.append(self._clean_next(data[at:end]))
+                template = self._template
                 runs = template.runs_in(data, runs)
             at = end
         cleaned = b"".join(out)
@@ -205,6 +209,8 @@ class RelayFrames:
             self.skipped += 1
             return b""
         pieces = [cleaned] if self._rewrite is None or not isinstance(cleaned, dict) else self._rewrite.pieces(cleaned)
+        if self._check is not None and self._rewrite is not None and self._rewrite.renumbers:
+            self._check, self._template = None, self._new_template()
         if pieces == [chunk]:
             return frame  # a text or a value that looks like a mark
         tidied = [one for piece in pieces if piece and (one := self._tidy(piece)) is not None]

@@ -414,7 +414,7 @@ class Translation:
                 tidy=answers.finish_stripped_chunk,
                 unasked=unasked if self._undo.usage else frozenset(),
                 observer=observer,
-                rewrite=answers.rewrite_chunk,
+                rewrite=answers.chunk_rewrite and answers.chunk_rewrite(self._context.id),
             )
         elif framing is Framing.NDJSON:
             self._frames = RelayLines(redact)
