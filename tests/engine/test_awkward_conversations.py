@@ -305,6 +305,46 @@ def send(dialect: str, body: Wire, target: str, server: str = "") -> Sent:
     )
 
 
+# Libraries write unset members as null, and an answer's items go back as they were dumped.
+SAID: Wire = {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": None}
+DUMPED: Wire = {"type": "message", "role": "assistant", "id": "msg_1", "status": "completed", "content": [SAID]}
+ITEM_CALL: Wire = {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": None}
+CASES |= {
+    "an answer with no probabilities": Awkward(
+        "openai-responses", items(HI, DUMPED, HI), RESPONSES, arrives=("Hello",), gone=("null",), rules=("off-schema",)
+    ),
+    "an item without arguments": Awkward(
+        "openai-responses",
+        items(HI, ITEM_CALL, {"type": "function_call_output", "call_id": "call_1", "output": "a lake"}),
+        RESPONSES,
+        gone=("null",),
+        rules=("off-schema",),
+    ),
+    "nulls beside a call": Awkward(
+        "openai-chat",
+        asked(HI, {"role": "assistant", "tool_calls": [{**CALL, "index": None, "extra_content": None}]}, FOUND),
+        ("cerebras/m", "openrouter/openai/gpt-4o", "groq/llama-3.3-70b-versatile"),
+        gone=("null",),
+        rules=("null-field",),
+    ),
+    "a null among the parts": Awkward(
+        "openai-chat",
+        asked({"role": "user", "content": [None, {"type": "text", "text": "Hi"}]}),
+        ("xai/grok-4", "zai/glm-4.6", "minimax/m", "llamacpp/m", "sglang/m", "ollama-openai/m", "openai/gpt-4o"),
+        arrives=("Hi",),
+        gone=("null",),
+        rules=("off-schema",),
+    ),
+    "no token at all": Awkward(
+        "openai-chat",
+        asked(HI, max_tokens=0),
+        ("bedrock/us.amazon.nova-lite-v1:0",),
+        arrives=('"maxTokens":1',),
+        rules=("setting-range",),
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("case", "target"),
     [pytest.param(case, target, id=f"{name}, {target}") for name, case in CASES.items() for target in case.targets],

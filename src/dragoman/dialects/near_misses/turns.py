@@ -369,7 +369,7 @@ class TurnReader:
         """The part, or the parts of a list that stands in place of one. Null stands for none."""
         inner = items_of(item)
         if item == NULL:
-            self._log.note(Miss.NULL, below, item)
+            self._log.note(Miss.CONTENT, below, item)
             return []
         if inner is None:
             return [self._piece(item, role, below)]

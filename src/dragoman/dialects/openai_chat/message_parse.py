@@ -557,10 +557,8 @@ def _custom_input(raw: Raw) -> Json:
 
 def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
     """The signature of Google's. Anything else there is an extra field."""
-    if extra_content[:1] != b"{":
-        return None
     signature = parse_signature(extra_content, ORIGIN)
-    if signature is None:
+    if signature is None and extra_content:
         fields["extra_content"] = extra_content
     return signature
 

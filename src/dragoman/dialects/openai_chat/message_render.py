@@ -314,7 +314,8 @@ def _calls(calls: list[Call], out: Pieces) -> None:
 def _signature(state: Opaque, extras: Extras | None, out: Pieces) -> Extras | None:
     """Of a call, or of a message's last text, with what the client has beside it. The fields that are left."""
     fields = dict(extras.fields) if extras is not None else {}
-    beside = split_members(fields.pop("extra_content", b"{}"))
+    given = fields.pop("extra_content", b"")
+    beside = split_members(given) if given[:1] == b"{" else {}
     google = split_members(beside["google"]) if bytes(beside.get("google", b""))[:1] == b"{" else {}
     signed = render_object({**google, "thought_signature": plain_or_sealed(state, StateKind.THOUGHT)})
     out += (b',"extra_content":', render_object({**beside, "google": signed}))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import remembered
@@ -190,7 +190,7 @@ def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -
         part = PARSERS[type(one)](one, "", None)
         if part is None or (type(one) is ResponsesImage and one.detail is None):
             return None
-        if type(one) is ResponsesOutputText and bytes(one.annotations) not in (b"", b"[]"):
+        if type(one) is ResponsesOutputText and (one.annotations not in _NO_NOTES or one.logprobs == _NULL):
             return None
         parts.append(part)
         if type(part) is not Text or part.extras is not None:
@@ -604,6 +604,8 @@ def _parse_output_text(part: ResponsesOutputText, at: str, extras: Extras | None
 
 
 _EMPTY = (b"", b"null", b"[]")
+_NULL = Raw(b"null")
+_NO_NOTES = (ABSENT, Raw(b"[]"))
 
 
 def _parse_refusal(part: ResponsesRefusalPart, at: str, extras: Extras | None) -> Part | None:

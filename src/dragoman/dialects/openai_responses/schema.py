@@ -31,7 +31,7 @@ class ResponsesInputText(WireObject, tag="input_text"):
 class ResponsesOutputText(WireObject, tag="output_text"):
     text: JsonLiteral
     annotations: Annotated[Raw, Holds(list[dict[str, Raw]])] = ABSENT
-    logprobs: Raw = ABSENT
+    logprobs: Annotated[Raw, Holds(list[dict[str, Raw]])] = ABSENT
 
 
 @final

@@ -28,6 +28,8 @@ from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
 _NOTHING = (b"null", b"[]")
+_CALLS = "calls"
+"""What holds the fields of a call. A target that knows one of them wants a value there."""
 
 
 @rule(
@@ -64,7 +66,7 @@ def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part
     if part.extras is None:
         return part
     inside = type(part) is not Call and type(part) is not Result
-    extras = _filled(part.extras, "calls" if type(part) is Call else message.role.value, facts, inside)
+    extras = _filled(part.extras, _CALLS if type(part) is Call else message.role.value, facts, inside)
     if extras is part.extras:
         return part
     notes.append(_note(part.extras, extras, message, part))
@@ -80,7 +82,9 @@ def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = Fal
         if not refuses_fields(facts, inside):
             kept = {name: value for name, value in extras.fields.items() if not _empty_calls(name, value, facts)}
             return extras if len(kept) == len(extras.fields) else Extras(extras.dialect, kept) if kept else None
-        allowed = {*facts.message_fields.get(holder, ()), *facts.message_fields.get("*", ())}
+        allowed = {*facts.message_fields.get("*", ())}
+        if holder != _CALLS:
+            allowed.update(facts.message_fields.get(holder, ()))
     fields = {name: value for name, value in extras.fields.items() if value not in _NOTHING or name in allowed}
     if len(fields) == len(extras.fields):
         return extras
