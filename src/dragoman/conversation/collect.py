@@ -117,9 +117,7 @@ class Folding:
             return self.failure
         if not self.ended:
             return UNFINISHED
-        choices: list[Choice] = []
-        for index in sorted(self._choices):
-            choices.append(self._choices[index].choice())
+        choices = [self._choices[index].choice() for index in sorted(self._choices)]
         return replace(self.reply, choices=tuple(choices), usage=self.usage)
 
     def _choice(self, index: int) -> _Folded:

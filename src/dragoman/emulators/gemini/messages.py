@@ -40,6 +40,19 @@ ENUMS: dict[str, frozenset[str]] = {
     "ThinkingLevel": frozenset({"THINKING_LEVEL_UNSPECIFIED", "MINIMAL", "LOW", "MEDIUM", "HIGH"}),
 }
 
+PART_DATA = {
+    "text": "string",
+    "inlineData": "Blob",
+    "fileData": "FileData",
+    "functionCall": "FunctionCall",
+    "functionResponse": "FunctionResponse",
+    "executableCode": "any",
+    "codeExecutionResult": "any",
+    "toolCall": "any",
+    "toolResponse": "any",
+}
+"""What a part holds, one of these."""
+
 _SHARED: Table = {
     "GenerateContentRequest": {
         "model": "string",
@@ -66,15 +79,7 @@ _SHARED: Table = {
     },
     "Content": {"role": "string", "parts": "[Part]"},
     "Part": {
-        "text": "string",
-        "inlineData": "Blob",
-        "fileData": "FileData",
-        "functionCall": "FunctionCall",
-        "functionResponse": "FunctionResponse",
-        "executableCode": "any",
-        "codeExecutionResult": "any",
-        "toolCall": "any",
-        "toolResponse": "any",
+        **PART_DATA,
         "thought": "bool",
         "thoughtSignature": "bytes",
         "videoMetadata": "any",

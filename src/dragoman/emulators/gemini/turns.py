@@ -7,20 +7,10 @@ from itertools import groupby
 from typing import Any
 
 from dragoman.emulators.gemini.flavour import Flavour, GeminiModel, GeminiRefusal
+from dragoman.emulators.gemini.messages import PART_DATA
 
 Content = dict[str, Any]
 Part = dict[str, Any]
-DATA = (
-    "text",
-    "inlineData",
-    "fileData",
-    "functionCall",
-    "functionResponse",
-    "executableCode",
-    "codeExecutionResult",
-    "toolCall",
-    "toolResponse",
-)
 _AFTER_USER = (
     "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
 )
@@ -81,7 +71,7 @@ def _check_parts(content: Content, i: int, flavour: Flavour, model: GeminiModel)
 
 
 def _check_part(part: Part, at: str, flavour: Flavour, model: GeminiModel) -> None:
-    set_fields = [name for name in DATA if name in part]
+    set_fields = [name for name in PART_DATA if name in part]
     if len(set_fields) > 1:
         raise GeminiRefusal(
             f"Invalid value at '{at}' (oneof), oneof field 'data' is already set. Cannot set '{set_fields[1]}'"

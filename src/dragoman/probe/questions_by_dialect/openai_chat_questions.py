@@ -76,6 +76,24 @@ def _schema(**more: Any) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": STRICT_SCHEMA, **more}}
 
 
+def _limit(name: str, other: str) -> Question:
+    return Question(
+        id=name.replace("_", "-"),
+        asks=f"the token limit as `{name}`",
+        topic=Topic.LIMITS,
+        members={name: 16},
+        words=(name,),
+        refused=facts(limit_name=other),
+        unless=(Condition("both-limits", ACCEPTED, ACCEPTED),),
+        alone=True,
+    )
+
+
+def _call_id(made: str, **more: Any) -> Question:
+    turns = (user(), calls(call(made)), result(made), assistant())
+    return Question(topic=Topic.CALLS, turns=turns, words=("id",), after=("calls",), **more)
+
+
 FIRST_QUESTIONS = (
     Question(
         id="both-limits",
@@ -87,26 +105,8 @@ FIRST_QUESTIONS = (
         refused=facts(two_limits=REFUSES),
         alone=True,
     ),
-    Question(
-        id="max-tokens",
-        asks="the token limit as `max_tokens`",
-        topic=Topic.LIMITS,
-        members={"max_tokens": 16},
-        words=("max_tokens",),
-        refused=facts(limit_name="max_completion_tokens"),
-        unless=(Condition("both-limits", ACCEPTED, ACCEPTED),),
-        alone=True,
-    ),
-    Question(
-        id="max-completion-tokens",
-        asks="the token limit as `max_completion_tokens`",
-        topic=Topic.LIMITS,
-        members={"max_completion_tokens": 16},
-        words=("max_completion_tokens",),
-        refused=facts(limit_name="max_tokens"),
-        unless=(Condition("both-limits", ACCEPTED, ACCEPTED),),
-        alone=True,
-    ),
+    _limit("max_tokens", "max_completion_tokens"),
+    _limit("max_completion_tokens", "max_tokens"),
     *shared.base_questions(SAY, facts(reasoning_required="never")),
     Question(
         id="calls-with-reasoning",
@@ -212,35 +212,26 @@ OWN_QUESTIONS = (
         words=("document_url",),
         unless=(Condition("document-bytes", ACCEPTED),),
     ),
-    Question(
+    _call_id(
+        f"call.{'x' * 50}",
         id="odd-call-id",
         asks="a long call id with dots",
-        topic=Topic.CALLS,
-        turns=(user(), calls(call(f"call.{'x' * 50}")), result(f"call.{'x' * 50}"), assistant()),
         accepted=facts(call_id_pattern="", odd_call_id=ACCEPTS),
         refused=facts(odd_call_id=REFUSES),
-        words=("id",),
-        after=("calls",),
     ),
-    Question(
+    _call_id(
+        f"call.{'y' * 35}",
         id="dotted-call-id",
         asks="a call id of 40 characters with dots",
-        topic=Topic.CALLS,
-        turns=(user(), calls(call(f"call.{'y' * 35}")), result(f"call.{'y' * 35}"), assistant()),
         accepted=facts(call_id_pattern=".{1,40}"),
-        words=("id",),
-        after=("calls",),
         unless=(Condition("odd-call-id", ACCEPTED),),
     ),
-    Question(
+    _call_id(
+        f"call_-{'z' * 14}",
         id="long-call-id",
         asks="a call id of letters, digits, dashes and underscores",
-        topic=Topic.CALLS,
-        turns=(user(), calls(call(f"call_-{'z' * 14}")), result(f"call_-{'z' * 14}"), assistant()),
         accepted=facts(call_id_pattern="[a-zA-Z0-9_-]{1,40}"),
         refused=facts(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9),
-        words=("id",),
-        after=("calls",),
         unless=(Condition("odd-call-id", ACCEPTED), Condition("dotted-call-id", ACCEPTED)),
     ),
     Question(

@@ -39,26 +39,26 @@ def import_() -> None:
     """Translate another gateway's configuration. A setting without a counterpart is reported, not dropped silently."""
 
 
-@import_.command()
-@file_argument
-@output_option
-@force_option
-@click.pass_context
-def litellm(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
-    """Translate LiteLLM's config.yaml."""
-    _write_translation(ctx, lambda: import_litellm(_read(file), os.environ), f"LiteLLM, {file.name}", output, force)
+def _add_importer(name: str, gateway: str, file_name: str, translate: Callable[[Path], Imported]) -> None:
+    """Add the command for a gateway whose configuration is one file."""
+
+    @import_.command(name=name, help=f"Translate {gateway}'s {file_name}.")
+    @file_argument
+    @output_option
+    @force_option
+    @click.pass_context
+    def command(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
+        _write_translation(ctx, lambda: translate(file), f"{gateway}, {file.name}", output, force)
 
 
-@import_.command()
-@file_argument
-@output_option
-@force_option
-@click.pass_context
-def lazyrouter(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
-    """Translate LazyRouter's config.yaml."""
-    _write_translation(
-        ctx, lambda: import_lazyrouter(_read(file), os.environ), f"LazyRouter, {file.name}", output, force
-    )
+_add_importer("litellm", "LiteLLM", "config.yaml", lambda file: import_litellm(_read(file), os.environ))
+_add_importer("lazyrouter", "LazyRouter", "config.yaml", lambda file: import_lazyrouter(_read(file), os.environ))
+_add_importer(
+    "claude-code-router",
+    "claude-code-router",
+    "config.json",
+    lambda file: import_claude_code_router(_read_json(file), os.environ),
+)
 
 
 @import_.command()
@@ -72,17 +72,6 @@ def nnp(ctx: click.Context, files: tuple[Path, ...], output: Path | None, force:
     _write_translation(
         ctx, lambda: import_nnp({str(file): _read(file) for file in files}, os.environ), origin, output, force
     )
-
-
-@import_.command(name="claude-code-router")
-@file_argument
-@output_option
-@force_option
-@click.pass_context
-def claude_code_router(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
-    """Translate claude-code-router's config.json."""
-    origin = f"claude-code-router, {file.name}"
-    _write_translation(ctx, lambda: import_claude_code_router(_read_json(file), os.environ), origin, output, force)
 
 
 def _read_json(file: Path) -> object:
