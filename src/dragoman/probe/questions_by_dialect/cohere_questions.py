@@ -30,13 +30,10 @@ FORM = RequestForm(
 OWN_QUESTIONS = (
     shared.undeclared_question(SAY),
     *shared.system_turn_questions(SAY),
-    Question(
-        id="reasoning-text",
-        often_refused=True,
-        asks="thinking sent back",
-        topic=Topic.TURNS,
-        turns=(SAY.hi, assistant([{"type": "thinking", "thinking": "The user greets."}, text("Hello.")])),
-        settles="reasoning_text",
+    shared.reasoning_text_question(
+        "thinking sent back",
+        SAY.hi,
+        assistant([{"type": "thinking", "thinking": "The user greets."}, text("Hello.")]),
         words=("thinking",),
     ),
     Question(

@@ -111,13 +111,10 @@ OWN_QUESTIONS = (
     *shared.system_text_questions(
         SAY, _system_text(""), _system_text("Be brief."), _system_text("Be brief.", "Be polite."), *_SYSTEM_WORDS
     ),
-    Question(
-        id="reasoning-text",
-        often_refused=True,
-        asks="a thought sent back without a signature",
-        topic=Topic.TURNS,
-        turns=(SAY.hi, _model([{"text": "The user greets.", "thought": True}, _text("Hello.")])),
-        settles="reasoning_text",
+    shared.reasoning_text_question(
+        "a thought sent back without a signature",
+        SAY.hi,
+        _model([{"text": "The user greets.", "thought": True}, _text("Hello.")]),
         words=("thought",),
     ),
     _medium("image", "image/png", base64_of(IMAGE)),

@@ -148,16 +148,7 @@ OWN_QUESTIONS = (
         words=("refusal",),
         after=("list-content",),
     ),
-    Question(
-        id="cache-hint",
-        often_refused=True,
-        asks="a cache hint on a part",
-        topic=Topic.TURNS,
-        turns=(user([text("Good luck.", cache_control={"type": "ephemeral"})]), assistant()),
-        settles="cache_hints",
-        words=("cache_control",),
-        after=("list-content",),
-    ),
+    shared.cache_hint_question(often_refused=True, after=("list-content",)),
     Question(
         id="annotations",
         asks="the `annotations` of an answer sent back",

@@ -73,17 +73,11 @@ def _medium(kind: str, part: JsonObject) -> Question:
 OWN_QUESTIONS = (
     shared.undeclared_question(SAY),
     *shared.system_turn_questions(SAY),
-    Question(
-        id="reasoning-text",
-        often_refused=True,
-        asks="thinking sent back in the clear",
-        topic=Topic.TURNS,
-        turns=(
-            SAY.hi,
-            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "The user greets."}]},
-            SAY.hello,
-        ),
-        settles="reasoning_text",
+    shared.reasoning_text_question(
+        "thinking sent back in the clear",
+        SAY.hi,
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "The user greets."}]},
+        SAY.hello,
         words=("reasoning", "summary"),
     ),
     _medium("image", {"type": "input_image", "image_url": IMAGE}),

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.probe.questions import NO_OUTCOME, Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.questions_by_dialect.message_turns import assistant, text, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases
 from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTED, ACCEPTS, REFUSES, SCHEMA, facts
 
@@ -331,4 +332,28 @@ def choice_without_tools_question(members: JsonObject, *words: str) -> Question:
         members=members,
         settles="choice_without_tools",
         words=words,
+    )
+
+
+def reasoning_text_question(asks: str, *turns: JsonObject, words: tuple[str, ...]) -> Question:
+    return Question(
+        id="reasoning-text",
+        often_refused=True,
+        asks=asks,
+        topic=Topic.TURNS,
+        turns=turns,
+        settles="reasoning_text",
+        words=words,
+    )
+
+
+def cache_hint_question(**more: Any) -> Question:
+    return Question(
+        id="cache-hint",
+        asks="a cache hint on a part",
+        topic=Topic.TURNS,
+        turns=(user([text("Good luck.", cache_control={"type": "ephemeral"})]), assistant()),
+        settles="cache_hints",
+        words=("cache_control",),
+        **more,
     )
