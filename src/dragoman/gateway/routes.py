@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import MODEL, TEXT, Framing, Job
 from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH
-from dragoman.dialects.families.openai_paths import FORWARDED_PATHS
+from dragoman.dialects.families.openai_endpoints import FORWARDED_PATHS
 from dragoman.dialects.registry import ServedPath, served_paths
 from dragoman.gateway.endpoints import (
     compact,

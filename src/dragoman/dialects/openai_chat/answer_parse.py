@@ -39,7 +39,7 @@ from dragoman.conversation.parts import (
     StateKind,
 )
 from dragoman.conversation.replies import MOST_TOKENS, Stop, Usage
-from dragoman.dialects.families.openai_usage import count_in, details_in, other_counts
+from dragoman.dialects.families.openai_answers import count_in, details_in, other_counts
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.reasoning import (
     ENCRYPTED,

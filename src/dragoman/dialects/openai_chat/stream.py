@@ -32,8 +32,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.openai_errors import error_object
-from dragoman.dialects.families.openai_stream import OpenAiStreamParser
+from dragoman.dialects.families.openai_answers import OpenAiStreamParser, error_object
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.openai_chat.answer_parse import FAILURES, ChatAnswerParser, failure_of
 from dragoman.dialects.openai_chat.answer_render import (

@@ -30,7 +30,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Extras, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.families.openai_usage import count_in, details_in, other_counts
+from dragoman.dialects.families.openai_answers import count_in, details_in, other_counts
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object, text_in

@@ -31,7 +31,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.completion import CompleteObject, complete
-from dragoman.dialects.families.openai_errors import error_object, headers_of, status_of
+from dragoman.dialects.families.openai_answers import error_object, headers_of, status_of
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.openai_responses.answer_parse import THOUGHT
 from dragoman.dialects.shared.citations import page_of

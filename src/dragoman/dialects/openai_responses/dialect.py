@@ -22,8 +22,7 @@ from dragoman.dialects.dialect import (
     UnservedPath,
     fixed_path,
 )
-from dragoman.dialects.families.openai_models import OPENAI_MODELS
-from dragoman.dialects.families.openai_paths import LIMIT_HEADER, RELAYED_PATHS
+from dragoman.dialects.families.openai_endpoints import LIMIT_HEADER, OPENAI_MODELS, RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.request_glance import RequestGlance
 

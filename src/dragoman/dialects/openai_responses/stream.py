@@ -30,7 +30,7 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.openai_stream import OpenAiStreamParser
+from dragoman.dialects.families.openai_answers import OpenAiStreamParser
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.answer_parse import THOUGHT, ResponsesAnswerParser
 from dragoman.dialects.openai_responses.answer_render import (

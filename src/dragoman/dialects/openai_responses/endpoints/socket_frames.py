@@ -16,7 +16,7 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.sockets import SocketFrames, SocketTurn, Steering
 from dragoman.dialects.contracts.stored_answers import StoredTurn
-from dragoman.dialects.families.openai_errors import KINDS
+from dragoman.dialects.families.openai_answers import KINDS
 from dragoman.dialects.openai_responses.endpoints.provider_messages import ResponseEvents, has_member, render_turn
 from dragoman.dialects.openai_responses.endpoints.stored_answers import (
     ITEM_DONE,

@@ -1,4 +1,7 @@
-"""OpenAI's list of models, the same in its two dialects."""
+"""What OpenAI's two dialects serve alike, beside conversations.
+
+Requests of some paths are passed on as they are. The headers of limits and the list of models are the same.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoman.dialects.dialect import ListedModel, ModelListing
+from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH
 from dragoman.dialects.shared.raw_json import encode
+
+FORWARDED_PATHS = (
+    "/embeddings",
+    "/audio/transcriptions",
+    "/audio/translations",
+    "/audio/speech",
+    "/images/generations",
+    "/images/edits",
+    "/images/variations",
+    "/moderations",
+)
+RELAYED_PATHS = frozenset({*FORWARDED_PATHS, COMPLETIONS_PATH})
+LIMIT_HEADER = "x-ratelimit-{figure}-{what}"
 
 
 def _model(model: ListedModel) -> dict[str, Any]:

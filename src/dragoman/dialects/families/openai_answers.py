@@ -1,13 +1,20 @@
-"""What the errors of OpenAI's two dialects have in common: status, type, code and headers."""
+"""What the answers of OpenAI's two dialects have in common: errors, counts of usage, and the frames of streams."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+from dragoman.conversation.collect import UNFINISHED
+from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.replies import token_count
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.raw_json import UNREADABLE, encode, valid_utf8
 from dragoman.dialects.shared.retry_after import wait_headers, with_wait
+from dragoman.dialects.shared.sse_stream import AnswerProgress, SseStreamParser
 
 KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.AUTH: (401, "invalid_request_error", "invalid_api_key"),
@@ -63,3 +70,55 @@ def error_object(failure: Failure, message: str) -> dict[str, Any]:
     if failure.kind in _OWN_CODES or failure.code in _NO_MODEL:
         code = failure.code or code
     return {"message": message, "type": kind, "param": failure.param or None, "code": code}
+
+
+def count_in(usage: Mapping[str, Any], key: str) -> int:
+    """A count within bounds; 0 if the value cannot be one."""
+    return token_count(usage.get(key))
+
+
+def details_in(usage: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = usage.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def other_counts(
+    usage: Mapping[str, Any], known: frozenset[str], details: Mapping[str, frozenset[str]], dialect: str
+) -> Extras | None:
+    """What the usage says in addition to the counts that we know: costs, times, tokens of sounds and pictures."""
+    fields: dict[str, Json] = {}
+    for key, value in usage.items():
+        if key in details:
+            found, read = details_in(usage, key), details[key]
+            if not found.keys() <= read:
+                fields[key] = encode({name: count for name, count in found.items() if name not in read})
+        elif key not in known and value is not None:
+            fields[key] = encode(value)
+    return extras_of(dialect, fields)
+
+
+class OpenAiAnswerParser(AnswerProgress, Protocol):
+    """Frames to events."""
+
+    def take(self, frame: bytes, out: list[Event]) -> bool: ...
+
+
+Answer = TypeVar("Answer", bound=OpenAiAnswerParser)
+
+
+class OpenAiStreamParser(SseStreamParser[Answer]):
+    """Each frame is one piece of JSON."""
+
+    __slots__ = ()
+
+    def _parse_frame(self, data: bytes, out: list[Event]) -> None:
+        if not data.isascii():
+            data = valid_utf8(data)
+        try:
+            parsed = self._answer.take(data, out)
+        except UNREADABLE:
+            parsed = False
+        if not parsed:
+            self.skipped += 1
+            if self._answer.over:
+                out.append(Failed(UNFINISHED))
