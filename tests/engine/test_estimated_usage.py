@@ -75,3 +75,16 @@ def test_D6_what_the_provider_reports_stays() -> None:
     sent = back.feed(STREAM.replace(b"data: [DONE]", used + b"data: [DONE]")) + back.close()
     parser = registry.dialect("anthropic").answers.stream_parser(None)
     assert usage_of(collect([*parser.feed(sent), *parser.close()])) == (7, 9)
+
+
+def test_what_the_provider_reported_of_a_stream_that_broke_off_is_booked() -> None:
+    adapted = adapt({"messages": [{"role": "user", "content": "Hi"}]}, target="gemini/gemini-2.5-flash")
+    back = translation_of(adapted, AnswerContext(model="m", id="r"))
+    counted = '{"promptTokenCount":900,"candidatesTokenCount":2,"totalTokenCount":902,"cachedContentTokenCount":600}'
+    said = f'{{"candidates":[{{"content":{{"parts":[{{"text":"{SAID}"}}]}}}}],"usageMetadata":{counted}}}'
+    assert SAID.encode() in back.feed(f"data: {said}\r\n\r\n".encode())
+    output, is_estimated = back.output_tokens()
+    assert is_estimated
+    assert output > 2
+    assert back.usage is not None
+    assert (back.usage.input, back.usage.cached) == (900, 600)

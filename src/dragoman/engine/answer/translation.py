@@ -378,6 +378,10 @@ class Translation:
         behind what the client has been given."""
         if self._observer is not None and not self._observer.closed:
             self._close_observer(self._observer)
+        elif self._parser is not None and not self.ended:
+            for event in self._parser.close():  # some providers count in each event, and are heard at the end
+                if type(event) is Used:
+                    self._used(event)
         reported = self.usage.output if self.usage is not None else 0
         if self.ended and reported:
             return reported, False
