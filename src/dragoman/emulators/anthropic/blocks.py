@@ -22,6 +22,7 @@ from dragoman.emulators.anthropic.field_checks import (
     tagged,
     text,
     text_up_to,
+    typed,
 )
 from dragoman.emulators.native_api import FieldCheck, anything, nullable
 
@@ -79,11 +80,9 @@ text_block: FieldCheck = record(
 
 _image_source = tagged(
     {
-        "base64": record(
-            {"type": anything, "data": base64_text, "media_type": one_of(*IMAGE_TYPES)}, required=("data", "media_type")
-        ),
-        "url": record({"type": anything, "url": https_url}, required=("url",)),
-        "file": record({"type": anything, "file_id": non_empty_text}, required=("file_id",)),
+        "base64": typed(data=base64_text, media_type=one_of(*IMAGE_TYPES)),
+        "url": typed(url=https_url),
+        "file": typed(file_id=non_empty_text),
     }
 )
 image_block: FieldCheck = record(
@@ -99,16 +98,11 @@ def _inner_blocks(value: Any, at: str) -> None:
 
 _document_source = tagged(
     {
-        "base64": record(
-            {"type": anything, "data": base64_text, "media_type": one_of("application/pdf")},
-            required=("data", "media_type"),
-        ),
-        "text": record(
-            {"type": anything, "data": text, "media_type": one_of("text/plain")}, required=("data", "media_type")
-        ),
-        "content": record({"type": anything, "content": _inner_blocks}, required=("content",)),
-        "url": record({"type": anything, "url": https_url}, required=("url",)),
-        "file": record({"type": anything, "file_id": non_empty_text}, required=("file_id",)),
+        "base64": typed(data=base64_text, media_type=one_of("application/pdf")),
+        "text": typed(data=text, media_type=one_of("text/plain")),
+        "content": typed(content=_inner_blocks),
+        "url": typed(url=https_url),
+        "file": typed(file_id=non_empty_text),
     }
 )
 document_block: FieldCheck = record(
@@ -172,10 +166,8 @@ tool_use_block: FieldCheck = record(
     },
     required=("id", "input", "name"),
 )
-thinking_block: FieldCheck = record(
-    {"type": anything, "thinking": text, "signature": text}, required=("thinking", "signature")
-)
-redacted_block: FieldCheck = record({"type": anything, "data": text}, required=("data",))
+thinking_block: FieldCheck = typed(thinking=text, signature=text)
+redacted_block: FieldCheck = typed(data=text)
 
 CONTENT: dict[str, FieldCheck] = {
     "text": text_block,

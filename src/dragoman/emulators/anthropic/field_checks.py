@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from dragoman.emulators.native_api import FieldCheck, ProviderRefusal
+from dragoman.emulators.native_api import FieldCheck, ProviderRefusal, anything
 
 
 class AnthropicRefusal(ProviderRefusal):
@@ -156,6 +156,11 @@ def refuse_extras(value: Mapping[str, Any], known: Collection[str], at: str) -> 
     for name in value:
         if name not in known:
             raise invalid(join_path(at, name), "Extra inputs are not permitted")
+
+
+def typed(**fields: FieldCheck) -> FieldCheck:
+    """An object with a `type` that must have all of these keys."""
+    return record({"type": anything, **fields}, tuple(fields))
 
 
 def tagged(table: Mapping[str, FieldCheck], default: str | None = None, tag_in_path: bool = True) -> FieldCheck:

@@ -19,6 +19,7 @@ from dragoman.emulators.anthropic.field_checks import (
     tagged,
     text,
     text_up_to,
+    typed,
 )
 from dragoman.emulators.anthropic.tools import tool_choice, tools
 from dragoman.emulators.native_api import FieldCheck, anything, nullable
@@ -70,7 +71,7 @@ thinking: FieldCheck = tagged(
         "between_tools": record({"type": anything}),
     }
 )
-_format = nullable(tagged({"json_schema": record({"type": anything, "schema": mapping}, required=("schema",))}))
+_format = nullable(tagged({"json_schema": typed(schema=mapping)}))
 output_config: FieldCheck = record(
     {
         "effort": nullable(one_of("low", "medium", "high", "xhigh", "max")),

@@ -15,6 +15,7 @@ from dragoman.emulators.openai_responses.field_checks import (
     table,
     tagged,
     text,
+    typed,
 )
 
 _STATUS = nullable(one_of("in_progress", "completed", "incomplete"))
@@ -57,14 +58,14 @@ _computer_action = tagged(
 )
 _operation = tagged(
     {
-        "create_file": record({"type": anything, "path": text, "diff": text}, required=("path", "diff")),
-        "update_file": record({"type": anything, "path": text, "diff": text}, required=("path", "diff")),
-        "delete_file": record({"type": anything, "path": text}, required=("path",)),
+        "create_file": typed(path=text, diff=text),
+        "update_file": typed(path=text, diff=text),
+        "delete_file": typed(path=text),
     }
 )
 _outcome = tagged(
     {
-        "exit": record({"type": anything, "exit_code": integer()}, required=("exit_code",)),
+        "exit": typed(exit_code=integer()),
         "timeout": record({"type": anything}),
     }
 )
@@ -143,21 +144,10 @@ def _check_inner_tool(value: Any, at: str) -> None:
 
 
 CLIENT_TOOLS: dict[str, FieldCheck] = {
-    "computer_use_preview": record(
-        {
-            "type": anything,
-            "display_width": integer(),
-            "display_height": integer(),
-            "environment": one_of(*_COMPUTERS),
-        },
-        required=("display_width", "display_height", "environment"),
-    ),
+    "computer_use_preview": typed(display_width=integer(), display_height=integer(), environment=one_of(*_COMPUTERS)),
     "computer": record({"type": anything}),
     "local_shell": record({"type": anything}),
     "shell": record({"type": anything, "allowed_callers": anything, "environment": nullable(mapping)}),
     "apply_patch": record({"type": anything, "allowed_callers": anything}),
-    "namespace": record(
-        {"type": anything, "name": text, "description": text, "tools": array(_check_inner_tool)},
-        required=("name", "description", "tools"),
-    ),
+    "namespace": typed(name=text, description=text, tools=array(_check_inner_tool)),
 }

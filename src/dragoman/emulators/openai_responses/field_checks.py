@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from dragoman.emulators.native_api import FieldCheck, ProviderRefusal
+from dragoman.emulators.native_api import FieldCheck, ProviderRefusal, anything
 
 
 class ResponsesRefusal(ProviderRefusal):
@@ -184,6 +184,11 @@ def record(fields: Mapping[str, FieldCheck], required: Collection[str] = (), loo
                 inner(value[name], f"{at}.{name}")
 
     return check
+
+
+def typed(**fields: FieldCheck) -> FieldCheck:
+    """An object with a `type` that must have all of these keys."""
+    return record({"type": anything, **fields}, tuple(fields))
 
 
 def tagged(table: Mapping[str, FieldCheck]) -> FieldCheck:

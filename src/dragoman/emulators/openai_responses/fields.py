@@ -22,6 +22,7 @@ from dragoman.emulators.openai_responses.field_checks import (
     table,
     tagged,
     text,
+    typed,
     unknown,
     wrong_type,
 )
@@ -74,16 +75,14 @@ def _check_function_tool(value: dict[str, Any], at: str) -> None:
 tools: FieldCheck = array(tagged({"function": _check_function_tool, **dict.fromkeys(_TOOLS, anything), **CLIENT_TOOLS}))
 
 
-_named = record({"type": anything, "name": text}, required=("name",))
+_named = typed(name=text)
 _hosted = record({"type": anything})
 _named_choice = tagged(
     {
         "function": _named,
         "custom": _named,
         "mcp": record({"type": anything, "server_label": text, "name": nullable(text)}, required=("server_label",)),
-        "allowed_tools": record(
-            {"type": anything, "mode": one_of("auto", "required"), "tools": array(mapping)}, required=("mode", "tools")
-        ),
+        "allowed_tools": typed(mode=one_of("auto", "required"), tools=array(mapping)),
         **dict.fromkeys((*_TOOLS, "computer_use"), _hosted),
     }
 )

@@ -18,6 +18,7 @@ from dragoman.emulators.openai_responses.field_checks import (
     sized,
     tagged,
     text,
+    typed,
     wrong_type,
 )
 from dragoman.emulators.signatures import is_masked
@@ -70,13 +71,13 @@ _INPUT_PARTS: dict[str, FieldCheck] = {
             "detail": one_of("low", "high", "auto"),
         }
     ),
-    "input_audio": record({"type": anything, "input_audio": mapping}, required=("input_audio",)),
+    "input_audio": typed(input_audio=mapping),
 }
 _OUTPUT_PARTS: dict[str, FieldCheck] = {
     "output_text": record(
         {"type": anything, "text": text, "annotations": array(mapping), "logprobs": array(mapping)}, required=("text",)
     ),
-    "refusal": record({"type": anything, "refusal": text}, required=("refusal",)),
+    "refusal": typed(refusal=text),
 }
 _RESULT_PARTS = {kind: _INPUT_PARTS[kind] for kind in ("input_text", "input_image", "input_file")}
 
@@ -154,7 +155,7 @@ _function_call_output = record(
 
 def _texts(kind: str) -> FieldCheck:
     """A list of texts of one type."""
-    return array(tagged({kind: record({"type": anything, "text": text}, required=("text",))}))
+    return array(tagged({kind: typed(text=text)}))
 
 
 # the published type requires `id`; recorded requests without it were accepted
