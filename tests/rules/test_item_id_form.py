@@ -52,6 +52,13 @@ def test_thinking_whose_message_is_not_named_is_left_out() -> None:
     assert done.json["input"] == [HI, message(None), HI]
 
 
+@pytest.mark.parametrize("identity", ["msg_1", "chatcmpl-1"])
+def test_thinking_whose_message_loses_its_id_is_left_out(identity: str) -> None:
+    done = through(message("msg_1"), HI, {**THOUGHT, "id": "rs_1"}, message(identity), HI)
+    assert done.json["input"] == [HI, message("msg_1"), HI, message(None), HI]
+    assert done.changes == [("/input/3", "metadata", False), ("/input/4", "metadata", False)]
+
+
 def test_thinking_that_stands_there_twice() -> None:
     once = [{**THOUGHT, "id": "rs_1"}, message("msg_1"), HI]
     done = through(*once, {**THOUGHT, "id": "rs_1"}, message("msg_2"))

@@ -3,7 +3,7 @@
 The Responses API knows its items by their ids (`rs_…`, `fc_…`, `msg_…`) and refuses ids of another form. An id of
 another form is taken off, because a call is also known by its call id and a message by its place. So is one that an
 earlier item has. Thinking under such an id is left out. So is thinking that OpenAI keeps if the message after it
-does not name its id, and thinking that stands there twice.
+does not name its id or loses it, and thinking that stands there twice.
 
 Loses metadata.
 
@@ -133,7 +133,8 @@ def _lost(part: Reasoning, follower: Part | None, seen: set[bytes], facts: Facts
     seen.add(identity)
     if type(follower) is not Text:
         return False
-    return follower.extras is None or ITEM_ID not in follower.extras.fields
+    named = follower.extras.fields.get(ITEM_ID) if follower.extras is not None else None
+    return named is None or named in seen or not _fits(named, "message", facts)
 
 
 def _odd(part: Part, extras: Extras, facts: Facts, seen: set[bytes]) -> str:
