@@ -335,6 +335,13 @@ CASES |= {
         gone=("null",),
         rules=("off-schema",),
     ),
+    "a second result after the user's turn": Awkward(
+        "openai-chat",
+        asked(*LOOKED, FOUND, {"role": "assistant", "content": "A lake."}, HI, {**FOUND, "content": "a pond"}),
+        ("perplexity/sonar",),
+        arrives=("a lake", "a pond"),
+        rules=("repeated-result", "repeated-role"),
+    ),
     "no token at all": Awkward(
         "openai-chat",
         asked(HI, max_tokens=0),
