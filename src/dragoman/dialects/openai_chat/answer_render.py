@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -39,12 +40,10 @@ from dragoman.dialects.openai_chat.reasoning import (
     render_piece,
     render_state,
 )
-from dragoman.dialects.openai_chat.schema import (
-    decode_whole,
-)
+from dragoman.dialects.openai_chat.schema import decode_whole
 from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields, own_members, own_or_sealed
-from dragoman.dialects.shared.parsing import vendor_id
+from dragoman.dialects.shared.parsing import answer_call_id, vendor_id
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode
 from dragoman.wire.error_bodies import readable
 
@@ -293,9 +292,11 @@ _MARK = b"_filter_results"
 
 
 def complete_answer(body: bytes, context: AnswerContext) -> bytes:
-    """The answer with the members that OpenAI's types require, and without a null that they do not allow."""
+    """The answer with the members that OpenAI's types require, and without a null that they do not allow. Each call has
+    an id of its own, and its arguments are a text."""
     if _is_whole(body):
         return body
+    body = _with_distinct_calls(body, context.id) if b'"tool_calls"' in body else body
     head = {
         "id": quote(vendor_id(ID_PREFIX, context.id)),
         "object": b'"chat.completion"',
@@ -313,7 +314,41 @@ def _is_whole(body: bytes) -> bool:
         answer = decode_whole(body)
     except UNREADABLE:
         return False
-    return all(bytes(choice.message.annotations) != b"null" for choice in answer.choices)
+    return all(
+        bytes(choice.message.annotations) != b"null"
+        and len(set(map(_call_id, choice.message.tool_calls))) == len(choice.message.tool_calls)
+        for choice in answer.choices
+    )
+
+
+_call_id = attrgetter("id")
+
+
+def _with_distinct_calls(body: bytes, seed: str) -> bytes:
+    """Calls without an id, or with that of another one, get one."""
+    try:
+        answer = _decode(body)
+        choices = [(choice.get("index") or 0, choice["message"].get("tool_calls")) for choice in answer["choices"]]
+        changed = [_tell_apart(call, answer_call_id(seed, *at), ids) for *at, call, ids in _calls_in(choices)]
+    except (*UNREADABLE, LookupError, TypeError, ValueError, AttributeError):
+        return body
+    return encode(answer) if any(changed) else body
+
+
+def _calls_in(choices: list[tuple[int, Any]]) -> Iterator[tuple[int, int, dict[str, Any], set[str]]]:
+    for index, calls in choices:
+        ids: set[str] = set()
+        yield from ((index, place, call, ids) for place, call in enumerate(calls or ()))
+
+
+def _tell_apart(call: dict[str, Any], made: str, ids: set[str]) -> bool:
+    before = dict(call)
+    call["id"] = made if not call.get("id") or call["id"] in ids else call["id"]
+    ids.add(call["id"])
+    function = call.get("function")
+    if isinstance(function, dict) and isinstance(function.get("arguments"), dict):
+        call["function"] = {**function, "arguments": encode(function["arguments"]).decode()}
+    return call != before
 
 
 # Usage

@@ -387,8 +387,14 @@ decode_head = msgspec.json.Decoder(ChatHead).decode
 # A whole answer that lacks nothing
 
 
+class WholeFunction(msgspec.Struct, gc=False):
+    arguments: str
+
+
 class WholeCall(msgspec.Struct, gc=False):
     type: Raw
+    id: Annotated[str, Meta(min_length=1)]
+    function: WholeFunction | None = None
 
 
 class WholeMessage(msgspec.Struct, gc=False):
