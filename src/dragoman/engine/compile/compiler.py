@@ -192,7 +192,7 @@ class _Compilation:
         self.conversation = ask.conversation
         self.put_back: PutBack | None = None
         if options.kept:
-            done = restored(ask.conversation, options.kept, self.facts)
+            done = restored(ask, options.kept, self.facts)
             self.conversation = done.conversation
             self.put_back = PutBack(done.notes) if done.notes else None
         if options.kept_runs:

@@ -126,8 +126,9 @@ def _words_key(message: Message) -> str:
     return text_key("".join([part.text for part in message.parts if type(part) is Text]))
 
 
-def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
+def restored(ask: Ask, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
     """The conversation with the state put back that the target may have, and a note for each turn that got some."""
+    conversation, takes_pieces = ask.conversation, ask.dialect == facts.dialect
     messages: list[Message] = []
     notes: list[Note] = []
     before: Message | None = None
@@ -137,7 +138,7 @@ def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: F
         thinking = _thinking(found, facts)
         if thinking and messages and _is_nothing_but_copy(messages[-1], _words(thinking)):
             messages.pop()
-        messages.append(_restored(message, before, kept, facts) if found else message)
+        messages.append(_restored(message, before, kept, facts, takes_pieces) if found else message)
         if messages[-1] is not message:
             notes.append(_note(message, messages[-1]))
             if all(type(part) is Opaque for part in messages[-1].parts):
@@ -256,12 +257,15 @@ def _is_nothing_but_copy(message: Message, words: str) -> bool:
     return message.role is Role.ASSISTANT and all(type(part) is Text and is_copy(part, words) for part in message.parts)
 
 
-def _restored(message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts) -> Message:
+def _restored(
+    message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts, takes_pieces: bool
+) -> Message:
+    """`takes_pieces`: thinking that the client brought back in pieces goes out in them."""
     found = _found(message, before, kept, facts)
     of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
     held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
     parts = _without_twins([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
-    parts = _with_thinking(parts, _thinking(found, facts), facts)
+    parts = _with_thinking(parts, _thinking(found, facts), facts.reasoning_field, takes_pieces)
     parts = _with_blocks(parts, kept, found, facts) if facts.mixed_tools_flag else parts
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)
@@ -269,7 +273,7 @@ def _restored(message: Message, before: Message | None, kept: Mapping[str, KeptP
     return message if same else replace(message, parts=parts)
 
 
-def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning], facts: Facts) -> tuple[Part, ...]:
+def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning], field: str, takes_pieces: bool) -> tuple[Part, ...]:
     """The turn with the thinking that was kept, in place of what the client returned of it.
 
     A client may return the visible words, some of them, or nothing. Its own copy has no proof, and costs the turn its
@@ -280,16 +284,18 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning], facts: Facts)
     words = _words(kept)
     proofs = {proof_of(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
     missing = [part for part in kept if part.state is None or proof_of(part.state) not in proofs]
-    if not missing or _brings_words(parts, missing, facts.reasoning_field):
+    if not missing or _brings_words(parts, missing, field, takes_pieces):
         return parts
     others = [part for part in parts if not is_copy(part, words)]
     return (*missing, *others)
 
 
-def _brings_words(parts: tuple[Part, ...], kept: list[Reasoning], field: str) -> bool:
-    """Whether kept thinking without any proof is there, in the client's own pieces and where the target reads it."""
+def _brings_words(parts: tuple[Part, ...], kept: list[Reasoning], field: str, takes_pieces: bool) -> bool:
+    """Whether kept thinking without any proof is there, where the target reads it. Pieces of a stream are enough in the
+    client's own dialect; another would write each as a paragraph."""
     own = [part for part in parts if type(part) is Reasoning and part.state is None and part.field in ("", field)]
-    return all(part.state is None for part in kept) and _words(own) == _words(kept)
+    whole = takes_pieces or len(own) == len(kept)
+    return whole and all(part.state is None for part in kept) and _words(own) == _words(kept)
 
 
 def _without_twins(parts: Sequence[Part]) -> tuple[Part, ...]:
