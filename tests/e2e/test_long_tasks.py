@@ -42,9 +42,10 @@ TASK = "Do all steps, and tell their words."
 COMPLAINTS = re.compile(r"(?i:falling back|reconnecting|disconnected|retry|\battempt [2-9])|\b(?:WARN|ERROR)\b")
 NOT_OURS = re.compile(
     r"codex_core_plugins|codex_models_manager|ENOTFOUND|telemetry|event logging|Bootstrap|config with lock|rg error"
-    r"|[Rr]ipgrep|sink initialized"
+    r"|[Rr]ipgrep|sink initialized|failed to flush rollout"
 )
-"""Lines of logs about what no gateway answers: services of the vendor, and models that the client does not know."""
+"""Lines of logs about what no gateway answers: services of the vendor, models that the client does not know, and the
+files in which it writes down its own turns."""
 _SECONDS = 600.0
 
 
