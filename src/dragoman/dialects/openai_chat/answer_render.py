@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -296,7 +296,8 @@ def complete_answer(body: bytes, context: AnswerContext) -> bytes:
     an id of its own, and its arguments are a text."""
     if _is_whole(body):
         return body
-    body = _with_distinct_calls(body, context.id) if b'"tool_calls"' in body else body
+    if b'"function"' in body or b'"custom"' in body:
+        body = _with_distinct_calls(body, context.id)
     head = {
         "id": quote(vendor_id(ID_PREFIX, context.id)),
         "object": b'"chat.completion"',
@@ -325,30 +326,22 @@ _call_id = attrgetter("id")
 
 
 def _with_distinct_calls(body: bytes, seed: str) -> bytes:
-    """Calls without an id, or with that of another one, get one."""
+    """Calls without an id, or with that of another one, get one. Arguments that are an object become its text."""
+    changed = False
     try:
         answer = _decode(body)
-        choices = [(choice.get("index") or 0, choice["message"].get("tool_calls")) for choice in answer["choices"]]
-        changed = [_tell_apart(call, answer_call_id(seed, *at), ids) for *at, call, ids in _calls_in(choices)]
+        for choice in answer["choices"]:
+            ids: set[str] = set()
+            for place, call in enumerate(choice["message"].get("tool_calls") or ()):
+                if not call.get("id") or call["id"] in ids:
+                    call["id"], changed = answer_call_id(seed, choice.get("index") or 0, place), True
+                ids.add(call["id"])
+                function = call.get("function")
+                if isinstance(function, dict) and isinstance(function.get("arguments"), dict):
+                    function["arguments"], changed = encode(function["arguments"]).decode(), True
     except (*UNREADABLE, LookupError, TypeError, ValueError, AttributeError):
         return body
-    return encode(answer) if any(changed) else body
-
-
-def _calls_in(choices: list[tuple[int, Any]]) -> Iterator[tuple[int, int, dict[str, Any], set[str]]]:
-    for index, calls in choices:
-        ids: set[str] = set()
-        yield from ((index, place, call, ids) for place, call in enumerate(calls or ()))
-
-
-def _tell_apart(call: dict[str, Any], made: str, ids: set[str]) -> bool:
-    before = dict(call)
-    call["id"] = made if not call.get("id") or call["id"] in ids else call["id"]
-    ids.add(call["id"])
-    function = call.get("function")
-    if isinstance(function, dict) and isinstance(function.get("arguments"), dict):
-        call["function"] = {**function, "arguments": encode(function["arguments"]).decode()}
-    return call != before
+    return encode(answer) if changed else body
 
 
 # Usage
