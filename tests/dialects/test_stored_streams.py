@@ -12,7 +12,7 @@ from dragoman.dialects.contracts.sockets import SocketTurn
 from dragoman.dialects.contracts.stored_answers import StoreQuestion
 from dragoman.dialects.openai_responses.endpoints.background import EventTeller
 from dragoman.dialects.openai_responses.endpoints.socket_frames import ResponseMessages
-from dragoman.dialects.openai_responses.endpoints.stored_answers import ResponseKeeper
+from dragoman.dialects.openai_responses.endpoints.stored_answers import PassedItems, ResponseKeeper
 from dragoman.wire.sse import SseDecoder
 
 ITEMS = [
@@ -67,3 +67,20 @@ def test_a_socket_remembers_the_items_that_went_by(output: list[Any], named: boo
 
 def _payloads(wire: bytes) -> list[bytes]:
     return [line[6:] for line in wire.splitlines() if line.startswith(b"data: ")]
+
+
+@pytest.mark.parametrize("places", [True, False])
+def test_items_are_held_in_their_order(places: bool) -> None:
+    passed = PassedItems()
+    for at in (1, 0) if places else (0, 1):
+        place = {"output_index": at} if places else {}
+        passed.take(json.dumps({"item": ITEMS[at], **place}).encode())
+    assert json.loads(passed.put_into(b'{"output":[]}'))["output"] == ITEMS
+
+
+def test_of_items_without_end_none_are_held() -> None:
+    passed, event = PassedItems(), json.dumps({"item": {"text": "x" * (1 << 20)}}).encode()
+    for _ in range(40):
+        passed.take(event)
+    assert not passed.fit
+    assert passed.put_into(b'{"output":[]}') == b'{"output":[]}'

@@ -224,3 +224,17 @@ def test_arguments_as_an_object_become_a_text() -> None:
 def test_every_other_chunk_keeps_its_bytes(chunk: dict[str, Any]) -> None:
     frame = b"data:  " + json.dumps(chunk).encode() + b"\n\n"
     assert RelayFrames(None, rewrite=MisreadChunks()).feed(frame) == frame
+
+
+@pytest.mark.parametrize("several", ["calls", "choices"])
+def test_of_calls_without_end_the_first_are_told_apart(several: str) -> None:
+    """The relay of an endless stream holds no more of it than before."""
+    rewrite = MisreadChunks("seed")
+    relay = RelayFrames(None, check=check_plain_chunk, rewrite=rewrite)
+    for number in range(5_000):
+        call = {"index": 0, "id": f"call_{number}", "function": {"name": "go", "arguments": "{}"}}
+        choice = {"index": number if several == "choices" else 0, "delta": {"tool_calls": [call]}}
+        frame = b"data: %b\n\n" % json.dumps({"choices": [choice]}).encode()
+        last = relay.feed(frame)
+    assert last == frame
+    assert len(rewrite.calls) + sum(len(begun.ids) for begun in rewrite.calls.values()) < 3_000

@@ -18,7 +18,7 @@ from dragoman.dialects.contracts.sockets import SocketTurn
 from dragoman.dialects.contracts.stored_answers import StoreQuestion
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.openai_completions import CompletionAnswers
-from dragoman.dialects.openai_responses.endpoints import socket_frames
+from dragoman.dialects.openai_responses.endpoints import stored_answers
 from dragoman.dialects.openai_responses.endpoints.background import EventTeller
 from dragoman.dialects.openai_responses.endpoints.socket_frames import ResponseMessages
 from dragoman.dialects.openai_responses.endpoints.stored_answers import ResponseKeeper
@@ -93,12 +93,12 @@ def test_an_item_at_no_place_goes_through(place: bytes) -> None:
 
 
 def test_an_answer_that_is_too_long_is_not_kept_for_the_next_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_frames, "_MOST_KEPT", 10_000)
+    monkeypatch.setattr(stored_answers, "_MOST_HELD", 10_000)
     answer = ResponseMessages(TURN)
     for at in range(100):
         answer.event(b"response.output_item.done", b'{"output_index":%d,"item":{"id":"x"}}' % at)
     answer.event(END, b'{"response":{"id":"x"}}')
-    assert (answer._items, answer.complete) == ({}, False)
+    assert (answer.output, answer.complete) == (b"[]", False)
 
 
 # In the gateway.

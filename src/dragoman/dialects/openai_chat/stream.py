@@ -138,6 +138,10 @@ def _split_calls(chunk: dict[str, Any]) -> list[Any]:
     return pieces
 
 
+_ROOM, _OF_CALL = 1 << 18, 100
+"""Letters of ids and names of calls that are held of one stream, and what each call or choice costs beside them."""
+
+
 class _BegunCalls(msgspec.Struct):
     """The calls of one choice that have begun: their ids, empty for one that had none or that of another call, and
     their names; and where those are that have a number or an id."""
@@ -166,16 +170,17 @@ class _BegunCalls(msgspec.Struct):
 class MisreadChunks(msgspec.Struct):
     """Writes chunks that clients misread: one with several calls is split, and one that ends in an error has it as a
     member, where clients look for one. Calls are numbered in their order, since some servers give all of them the same
-    number or none; each has an id, and has it and its name once."""
+    number or none; each has an id, and has it and its name once. Once they are too many, the rest stays as it is."""
 
     seed: str = ""
     renumbers: bool = False
     calls: dict[int, _BegunCalls] = {}
+    room: int = _ROOM
 
     def may_be_misread(self, payload: bytes) -> bool:
         at = payload.find(b'"tool_calls"')
         if at >= 0 and (self.renumbers or _may_begin_call(payload[at:])):
-            return True
+            return self.room > 0
         lowered = payload.lower()
         return any(word in lowered for word in _FAILURE_WORDS)
 
@@ -197,9 +202,17 @@ class MisreadChunks(msgspec.Struct):
         place = choice.get("index") or 0 if calls else None
         if not isinstance(calls, list) or not isinstance(place, int):
             return choice
-        begun = self.calls.setdefault(place, _BegunCalls())
+        begun = self.calls.get(place)
+        if begun is None:
+            begun = _BegunCalls()
+            if self._has_room(""):
+                self.calls[place] = begun
         numbered = [self._number(call, begun, place) if isinstance(call, dict) else call for call in calls]
         return {**choice, "delta": {**delta, "tool_calls": numbered}}
+
+    def _has_room(self, words: str) -> bool:
+        self.room -= len(words) + _OF_CALL
+        return self.room > 0
 
     def _number(self, call: dict[str, Any], begun: _BegunCalls, choice: int) -> dict[str, Any]:
         index, id, words = call.get("index"), call.get("id") or "", call.get("function")
@@ -209,6 +222,8 @@ class MisreadChunks(msgspec.Struct):
         place = begun.find(index, id)
         known = begun.ids[place] if place is not None else ""
         if place is None or (id and known and id != known and name):
+            if not self._has_room(id + name):
+                return call
             place = begun.begin(index, id, name)
             if not begun.ids[place]:
                 call = {**call, "id": answer_call_id(self.seed, choice, place)}

@@ -29,17 +29,14 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.settings import (
-    THINKING_FIELDS,
-    Thinking,
-)
+from dragoman.conversation.settings import THINKING_FIELDS, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, ThinkingForm
+from dragoman.rules.asked_thinking import drop_thinking_fields, formed_thinking, says_nothing
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import can_be_asked
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
-from dragoman.rules.thinking_forms import drop_thinking_fields, formed_thinking, says_nothing
 
 _SWITCHED_ON = (ThinkingForm.EFFORT, ThinkingForm.OPTIONAL_BUDGET, ThinkingForm.OPEN)
 """Forms in which a wish to see thoughts says nothing about thinking. The others have their own answer to it."""

@@ -28,11 +28,11 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, Thinking
 from dragoman.conversation.traits import Trait
+from dragoman.rules.asked_thinking import drop_thinking_fields, formed_thinking
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import can_be_asked
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
-from dragoman.rules.thinking_forms import drop_thinking_fields, formed_thinking
 
 
 @rule(

@@ -22,6 +22,7 @@ from dragoman.dialects.openai_responses.endpoints.stored_answers import (
     ITEM_DONE,
     STORED_ANSWERS,
     UNREADABLE_ANSWER,
+    PassedItems,
     event_kind,
     own_items,
 )
@@ -177,10 +178,6 @@ def _required_input(output: bytes) -> Json:
     return msgspec.json.encode(stubs)
 
 
-_MOST_KEPT, _OF_ITEM = 1 << 25, 200
-"""Bytes of the items of an answer that are kept for the next turn, and what each takes beside its text."""
-
-
 class ResponseMessages:
     """The events of one answer as messages.
 
@@ -195,8 +192,7 @@ class ResponseMessages:
         self.is_stored = False
         self._lane = b',"stream_id":' + quote(turn.lane) if turn.lane is not None else b""
         self._previous = quote(turn.previous) if turn.previous else _NULL
-        self._items: dict[int, bytes] = {}
-        self._size = 0
+        self._passed = PassedItems()
         self._error = b""
 
     def event(self, name: bytes, data: bytes) -> list[bytes]:
@@ -209,7 +205,7 @@ class ResponseMessages:
             if name in _WITH_RESPONSE:
                 data = self._with_response(name, data)
             elif name == ITEM_DONE:
-                self._keep_item(split_members(data))
+                self._passed.take(data)
         message = data[:-1] + self._lane + b"}" if self._lane and data[-1:] == b"}" else data
         return [message] if not held or name == b"response.failed" else [self._with_status(held), message]
 
@@ -217,25 +213,15 @@ class ResponseMessages:
         held, self._error = self._error, b""
         return [self._with_status(held)] if held else []
 
-    def _keep_item(self, members: Mapping[str, Raw]) -> None:
-        """Keep an item for the next turn. Of an answer that is too long to be continued nothing is kept."""
-        place, item = int(bytes(members.get("output_index", b"0"))), bytes(members.get("item", b"{}"))
-        self._size += len(item) + _OF_ITEM
-        if self._size <= _MOST_KEPT:
-            self._items[place] = item
-        else:
-            self._items = {}
-
     def _with_response(self, name: bytes, data: bytes) -> bytes:
         """The event, in which the response names what its request did; it may have been sent upstream as a whole."""
         members: dict[str, bytes | Raw] = dict(split_members(data))
         response: dict[str, bytes | Raw] = dict(split_members(bytes(members.get("response", b"{}"))))
         self.id = _text(bytes(response.get("id", _NULL)))
         if name in _COMPLETE:
-            self.complete = self._size <= _MOST_KEPT
+            self.complete = self._passed.fit
             self.is_stored = bytes(response.get("store", _FALSE)) == _TRUE
-            items = [self._items[place] for place in sorted(self._items)]
-            self.output = render_list(items) if items else bytes(response.get("output", b"[]"))
+            self.output = self._passed.output(bytes(response.get("output", b"[]")))
         if bytes(response.get(_PREVIOUS, _NULL)) == self._previous:
             return data
         return render_object(members | {"response": render_object(response | {_PREVIOUS: self._previous})})

@@ -28,6 +28,8 @@ _LONGEST_END = 3
 _ENDS = frozenset({b"response.completed", b"response.incomplete", b"response.failed"})
 _WITH_RESPONSE = _ENDS | {b"response.created", b"response.in_progress", b"response.queued"}
 ITEM_DONE = b"response.output_item.done"
+_MOST_HELD, _OF_ITEM = 1 << 25, 200
+"""Bytes of items that are held of one stream, and what each costs beside its own."""
 _MOST_ITEMS, _USUAL_ITEMS = 100, 20
 _CONVERSATION = "conversation"
 _ABOUT = (_PREVIOUS, _CONVERSATION, _STORE)
@@ -150,20 +152,38 @@ def turn_items(turn: StoredTurn) -> Iterable[bytes]:
 
 
 class PassedItems:
-    """The items that went by in a stream: some servers end it with an answer that has none of them."""
+    """The items that went by in a stream, in their order: some servers end it with an answer that has none of them. Of
+    an answer that is too long to be continued none are held."""
 
     def __init__(self) -> None:
-        self._items: list[bytes] = []
+        self._items: dict[int, bytes] = {}
+        self._size = 0
+
+    @property
+    def fit(self) -> bool:
+        """Whether all of them are held."""
+        return self._size <= _MOST_HELD
 
     def take(self, data: bytes) -> None:
         """`data`: those of an event that ends an item."""
-        self._items.append(bytes(split_members(data).get("item", b"{}")))
+        members = split_members(data)
+        place = int(bytes(members.get("output_index", b"%d" % len(self._items))))
+        item = bytes(members.get("item", b"{}"))
+        self._size += len(item) + _OF_ITEM
+        if self.fit:
+            self._items[place] = item
+        else:
+            self._items.clear()
+
+    def output(self, otherwise: Json) -> Json:
+        """All of them as a list; `otherwise` if there are none."""
+        return render_list([self._items[place] for place in sorted(self._items)]) if self._items else otherwise
 
     def put_into(self, response: bytes) -> bytes:
         members: dict[str, bytes | Raw] = dict(split_members(response))
         if not self._items or split_items(members.get("output", b"[]")):
             return response
-        return render_object(members | {"output": render_list(self._items)})
+        return render_object(members | {"output": self.output(b"[]")})
 
 
 class ResponseKeeper:
