@@ -90,6 +90,9 @@ def streamed(answer: dict[str, Any]) -> tuple[bytes, ...]:
     choice = answer["choices"][0]
     message, chunks = choice["message"], []
     head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    if message.get("reasoning_content"):
+        thoughts = {"reasoning_content": message["reasoning_content"]}
+        chunks.append({"choices": [{"index": 0, "delta": thoughts, "finish_reason": None}]})
     if message["content"]:
         chunks.append({"choices": [{"index": 0, "delta": {"content": message["content"]}, "finish_reason": None}]})
     for index, call in enumerate(message.get("tool_calls", ())):

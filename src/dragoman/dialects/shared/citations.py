@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.parts import Json
+from dragoman.conversation.events import Cited
+from dragoman.conversation.parts import OURS, Json
 from dragoman.dialects.shared.raw_json import decode_object
 
 
@@ -38,6 +39,13 @@ def page_of(citation: Json) -> Page | None:
     starts, ends = ("start_index", "startIndex", "start"), ("end_index", "endIndex", "end")
     start, end = _index(found, *starts), _index(found, *ends)
     return Page(url, title if isinstance(title, str) else "", start, end)
+
+
+def place_citation(choice: int, part: int, page: Page) -> Cited:
+    """A citation of a range of text, in the form that every dialect reads."""
+    place = {"start_index": page.start, "end_index": page.end}
+    wire = {"type": "url_citation", "url": page.url, "title": page.title, **place}
+    return Cited(choice, part, msgspec.json.encode(wire), OURS)
 
 
 def _first_source(sources: Any) -> dict[str, Any]:

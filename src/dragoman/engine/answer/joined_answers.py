@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.collect import Folding, merged
@@ -24,11 +23,12 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import joined, prefixed, quote, unquote
-from dragoman.conversation.parts import OURS, Extras, Opaque, Part
-from dragoman.conversation.provider_tools import FoundPage, ToolRun
+from dragoman.conversation.parts import OURS, Extras, Opaque, Part, Text
+from dragoman.conversation.provider_tools import CitationRange, FoundPage, ToolRun
 from dragoman.conversation.replies import Usage, sum_usage
 from dragoman.dialects.dialect import AnswerContext, StreamRenderer
 from dragoman.dialects.registry import dialect
+from dragoman.dialects.shared.citations import Page, page_of, place_citation
 
 _MOST_CITED = 32
 
@@ -51,10 +51,14 @@ class JoinedAnswers:
         self.parts = 0
         """How many parts of the only choice were written, if the answers are its rounds."""
         self.ends_in_text = False
-        """The last of these parts is text."""
+        """Text was written, and no run was shown after it."""
+        self.characters = 0
+        """Of the text of the rounds before."""
         self.runs: list[ToolRun] = []
         """The tools that the gateway ran so far."""
         self._codec = dialect(client).provider_tools
+        self.cites_whole = self._codec is not None and self._codec.cites is CitationRange.ANSWER
+        """Citations speak of the text of the whole answer."""
         self._client = client
         self.opening: tuple[Opaque, ...] = ()
         """What is shown before the first round."""
@@ -204,6 +208,9 @@ class RoundWriter:
         self._stopped: list[Stopped] = []
         self._texts: dict[int, list[bytes]] = {}
         """The texts of the round, by the numbers of their parts."""
+        self._has_text = False
+        self._set_off = ""
+        """What stands before the first text of the round."""
 
     def render(self, events: Sequence[Event]) -> bytes:
         with self._joined.lock:
@@ -234,19 +241,24 @@ class RoundWriter:
         return []
 
     def _placed(self, event: Any) -> Event:
-        """An event of a part, which has the next free number. Text right after text of another round is set off."""
+        """An event of a part, which has the next free number. The first text of a round is set off from that of an
+        earlier one."""
         self.has_begun = True
         answer, place = self._joined, self._places.get(event.part)
         is_text = type(event) is TextDelta
         if place is None:
             place = self._places[event.part] = answer.parts
             answer.parts += 1
-            if is_text and answer.ends_in_text:
-                event = replace(event, literal=prefixed("\n\n", event.literal))
-            answer.ends_in_text = is_text
             self.has_client_calls |= type(event) is CallStarted
+        if is_text and not self._has_text:
+            self._has_text = True
+            self._set_off = "\n\n" if answer.ends_in_text else ""
+            answer.ends_in_text = True
+            event = replace(event, literal=prefixed(self._set_off, event.literal)) if self._set_off else event
         if is_text and answer.runs:
             self._texts.setdefault(place, []).append(event.literal)
+        if type(event) is Cited and answer.cites_whole and (before := answer.characters + len(self._set_off)):
+            event = _moved(event, before)
         placed: Event = replace(event, part=place, choice=0)
         return placed
 
@@ -275,6 +287,8 @@ class RoundWriter:
     def next_round(self) -> None:
         """Another round follows."""
         self._joined.note_usage(self._usage)
+        texts = [part.text for part in self.parts() if isinstance(part, Text)] if self._joined.cites_whole else []
+        self._joined.characters += len(self._set_off) + sum(map(len, texts))
 
     def finish(self, stopped: Stopped | None) -> None:
         """The answer ends here; for another reason than the model's if there is one."""
@@ -286,18 +300,28 @@ class RoundWriter:
         """The last events. A page that was found is cited if its address stands in the answer."""
         cited: dict[str, FoundPage] = {}
         events: list[Event] = []
+        before = self._joined.characters
         for place, literals in self._texts.items():
             text = unquote(joined("", literals))
             for page in [page for run in self._joined.runs for page in run.pages if page.url not in cited]:
                 start = text.find(page.url) if page.url and len(cited) < _MOST_CITED else -1
                 if start >= 0:
                     cited[page.url] = page
-                    place_in_text = {"start_index": start, "end_index": start + len(page.url)}
-                    fields = {"type": "url_citation", "url": page.url, "title": page.title, **place_in_text}
-                    events.append(Cited(0, place, msgspec.json.encode(fields), OURS))
+                    first = before + start if self._joined.cites_whole else start
+                    events.append(place_citation(0, place, Page(page.url, page.title, first, first + len(page.url))))
+            before += len(text)
         stopped = [self._joined.tell_runs(one, tuple(cited.values())) for one in self._stopped]
         return [*events, *stopped, *self._joined.end(self._usage)]
 
     def close(self) -> bytes:
         """Nothing: the end is written with the last round."""
         return b""
+
+
+def _moved(cited: Cited, characters: int) -> Cited:
+    """A citation of a text that stands behind another one."""
+    page = page_of(cited.json)
+    if page is None or not page.end:
+        return cited
+    start, end = page.start + characters, page.end + characters
+    return place_citation(cited.choice, cited.part, replace(page, start=start, end=end))

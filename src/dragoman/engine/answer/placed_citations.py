@@ -12,10 +12,10 @@ import msgspec
 
 from dragoman.conversation.events import Cited, Event, Stopped, TextDelta
 from dragoman.conversation.literals import joined, unquote
-from dragoman.conversation.parts import OURS, Json
+from dragoman.conversation.parts import Json
 from dragoman.conversation.provider_tools import CitationRange, GroundedSpan
 from dragoman.dialects.dialect import Dialect
-from dragoman.dialects.shared.citations import Page, page_of
+from dragoman.dialects.shared.citations import Page, page_of, place_citation
 
 _MOST_TEXT = 4 * 1024 * 1024
 """So many bytes of an answer are kept. Citations of a longer one have no range."""
@@ -109,9 +109,8 @@ class PlacedCitations:
         if len(self._marks) < _MOST_CITATIONS:
             self._marks.append((cited.part, page))
         shift = self._offsets.get(cited.part, 0) if self._to is CitationRange.ANSWER else 0
-        place = {"start_index": page.start + shift, "end_index": page.end + shift}
-        wire = {"type": "url_citation", "url": page.url, "title": page.title, **place}
-        return Cited(cited.choice, cited.part, msgspec.json.encode(wire), OURS)
+        moved = msgspec.structs.replace(page, start=page.start + shift, end=page.end + shift)
+        return place_citation(cited.choice, cited.part, moved)
 
     def spans(self) -> list[GroundedSpan]:
         """What was cited so far, in bytes of the whole text."""

@@ -52,6 +52,7 @@ from dragoman.engine.compile.envelopes import ChunkReader, ChunkWriter, unwrappi
 from dragoman.engine.compile.reasoning_restore import keeps, last_turn, may_keep
 from dragoman.engine.tokens.answer_tally import MOST_WEIGHT, AnswerTally
 from dragoman.engine.tokens.token_estimate import estimate_request
+from dragoman.engine.tool_runs.run_functions import declares_by_members
 from dragoman.profiles.profile import NO_ENVELOPE
 from dragoman.rules.reasoning import issuer
 from dragoman.wire.sse import DONE_FRAME
@@ -186,7 +187,8 @@ class Translation:
         if keep:
             self._capture = ReasoningCapture(client, upstream, turn)
         same = upstream == client
-        if not same and prompt is not None and NativeTool in map(type, prompt.tools) and _asks_for_runs(prompt):
+        native = prompt is not None and (prompt.extras is not None or NativeTool in map(type, prompt.tools))
+        if not same and native and _asks_for_runs(prompt):
             self._provider_runs = self._new_runs(self._client.runs_first and self._upstream.runs_last)
         if context.framing is not None:
             wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
@@ -601,9 +603,11 @@ class Translation:
         return b"\n\n" if observer.cut_short else b""
 
 
-def _asks_for_runs(prompt: Conversation) -> bool:
+def _asks_for_runs(prompt: Conversation | None) -> bool:
     """Whether a request declares a tool that a provider runs."""
-    return any(type(tool) is NativeTool and tool.meant is None for tool in prompt.tools)
+    assert prompt is not None
+    native = any(type(tool) is NativeTool and tool.meant is None for tool in prompt.tools)
+    return native or (prompt.extras is not None and declares_by_members(prompt))
 
 
 def _tells_its_failure(observer: RelayObserver | BinaryObserver) -> bool:

@@ -1,0 +1,101 @@
+"""The words of several rounds in one answer: what stands between them, and what citations point at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gateway.running import Running, gateway, provider
+from tests.gateway.test_tool_rounds import PAGE, StubRunner, chat, running
+from tests.gateway.upstream import Answer, Seen, upstream
+
+from dragoman.conversation.provider_tools import McpServer
+
+CITED = {"type": "web_search_result_location", "cited_text": "x", "url": "https://a.example/", "title": "A"}
+ROUNDS = (("I will ", "look", " now."), ("The bridge is ", "1312 m", " long."))
+TURNS = [{"role": "user", "content": "How long?"}]
+
+
+def claude(words: tuple[str, ...], *calls: dict[str, Any]) -> dict[str, Any]:
+    """An answer in several blocks of text, the second one cited."""
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": one} for one in words]
+    blocks[1]["citations"] = [{**CITED, "encrypted_index": "e"}]
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-6", "stop_sequence": None}
+    stop = "tool_use" if calls else "end_turn"
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    return {**head, "content": [*blocks, *calls], "stop_reason": stop, "usage": usage}
+
+
+def in_pieces(answer: dict[str, Any]) -> tuple[bytes, ...]:
+    """The same answer as a stream."""
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**answer, "content": []}}]
+    for index, block in enumerate(answer["content"]):
+        empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+        at = {"type": "content_block_delta", "index": index}
+        events.append({"type": "content_block_start", "index": index, "content_block": {**empty, "citations": []}})
+        events += [{**at, "delta": {"type": "citations_delta", "citation": one}} for one in block.get("citations", ())]
+        if block["type"] == "text":
+            events.append({**at, "delta": {"type": "text_delta", "text": block["text"]}})
+        else:
+            events.append({**at, "delta": {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}})
+        events.append({"type": "content_block_stop", "index": index})
+    delta = {"stop_reason": answer["stop_reason"], "stop_sequence": None}
+    events += [{"type": "message_delta", "delta": delta, "usage": answer["usage"]}, {"type": "message_stop"}]
+    return tuple([f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events])
+
+
+def looking(seen: Seen) -> Answer:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "docs__add", "input": {}}
+    made = claude(ROUNDS[1]) if len(seen.body["messages"]) > 1 else claude(ROUNDS[0], call)
+    return 200, in_pieces(made) if seen.body.get("stream") else made
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_blocks_of_one_round_stay_as_they_are(tmp_path: Path, stream: bool) -> None:
+    with upstream(looking) as behind:
+        config = {
+            "providers": {"p": provider("anthropic", behind.url)},
+            "models": {"m": {"target": "p/claude-sonnet-4-6"}},
+        }
+        with gateway(config, tmp_path) as one:
+            runner = one.services.dispatcher.tools = StubRunner()
+            runner.servers = (McpServer("docs"),)
+            text, notes = ask_chat(one, stream)
+            claudes = one.anthropic().messages.create(model="m", messages=TURNS, max_tokens=100)
+    assert text == "I will look now.\n\nThe bridge is 1312 m long."
+    places = [note["url_citation"] for note in notes]
+    assert [text[one["start_index"] : one["end_index"]] for one in places] == ["look", "1312 m"]
+    assert [block.text for block in claudes.content if block.type == "text"] == [*ROUNDS[0], *ROUNDS[1]]
+
+
+def thinking(seen: Seen) -> dict[str, Any]:
+    """Thinks before each round, and names the page that it found."""
+    told = [one for one in seen.body["messages"] if one["role"] == "tool"]
+    made = chat(f"See {PAGE.url}.") if told else chat("Let me search.", ("web_search", {"query": "bridge"}))
+    made["choices"][0]["message"]["reasoning_content"] = "Hm."
+    return made
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_round_that_begins_with_thinking_is_set_off_too(tmp_path: Path, stream: bool) -> None:
+    with running(tmp_path, thinking) as (one, _, _):
+        text, notes = ask_chat(one, stream)
+    assert text == f"Let me search.\n\nSee {PAGE.url}."
+    (place,) = [note["url_citation"] for note in notes]
+    assert text[place["start_index"] : place["end_index"]] == PAGE.url
+
+
+def ask_chat(one: Running, stream: bool) -> tuple[str, list[Any]]:
+    """The text of an answer and the citations in it."""
+    answer = one.post(
+        "/v1/chat/completions", {"model": "m", "messages": TURNS, "web_search_options": {}, "stream": stream}
+    )
+    if not stream:
+        message = answer.json()["choices"][0]["message"]
+        return message["content"], message["annotations"]
+    lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
+    deltas = [choice["delta"] for line in lines for choice in json.loads(line)["choices"]]
+    text = "".join([delta.get("content") or "" for delta in deltas])
+    return text, [note for delta in deltas for note in delta.get("annotations") or ()]
