@@ -69,6 +69,17 @@ class Framing(StrEnum):
     JSON_ARRAY = "json-array", "application/json"
 
 
+class FrameForm(StrEnum):
+    """What the clients of a dialect read of a server-sent event. Some servers write more than the vendor does."""
+
+    STANDARD = "standard"
+    """What the standard says, except ids and times to wait."""
+    NAMED = "named"
+    """Only events whose name is the type of their data."""
+    DATA_ALONE = "data-alone"
+    """Every line is taken for data: neither names nor comments may stand there."""
+
+
 MODEL = "{model}"
 """Stands in a path for the model's name, which may hold slashes of its own."""
 
@@ -574,6 +585,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     ping: bytes = b""
     """What its clients take for a sign of life between two events of a stream; empty if there is no such thing."""
+    frame_form: FrameForm = FrameForm.STANDARD
+    """What its clients read of an event of a stream."""
     stream_end: bytes = b""
     """Ends every stream, also one that an error ended."""
     thinking_mark: bytes = b""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.wire.sse import LIMIT
+from dragoman.wire.sse import BOM, LIMIT
 
 
 class NdjsonDecoder:
@@ -27,13 +27,17 @@ class NdjsonDecoder:
         if len(self._tail) > self.limit:
             self.overflowed = True
             self._tail.clear()
-        return [line for line in map(bytes.strip, lines) if line]
+        return [line for line in map(_strip, lines) if line]
 
     def close(self) -> list[bytes]:
         """The last line, if it has no line end."""
-        rest = bytes(self._tail).strip()
+        rest = _strip(bytes(self._tail))
         self._tail.clear()
         return [rest] if rest else []
+
+
+def _strip(line: bytes) -> bytes:
+    return line.removeprefix(BOM).strip()
 
 
 def line(json: bytes) -> bytes:

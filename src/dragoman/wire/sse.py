@@ -14,7 +14,7 @@ LIMIT = 32 * 1024 * 1024
 
 DONE_FRAME = b"data: [DONE]\n\n"
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _RETURN = ord("\r")
 """As a number, which is searched for three times as fast."""
 _STRAY_LIMIT = 4 * 1024 * 1024
@@ -192,11 +192,11 @@ class SseDecoder:
     def _without_bom(self, chunk: bytes) -> bytes:
         start = bytes(self._tail) + chunk
         self._tail.clear()
-        if len(start) < len(_BOM) and _BOM.startswith(start):
+        if len(start) < len(BOM) and BOM.startswith(start):
             self._tail += start
             return b""
         self._started = True
-        return start[len(_BOM) :] if start.startswith(_BOM) else start
+        return start[len(BOM) :] if start.startswith(BOM) else start
 
     def _overflow(self) -> None:
         self.overflowed = True

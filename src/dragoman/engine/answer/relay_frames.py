@@ -4,6 +4,9 @@ A client can do nothing with a part of a frame, so frames go out whole: no cut o
 that breaks off leaves no half frame before our own last event. A frame whose data is no JSON would break a client that
 parses it; it is left out and counted. Some servers leave marks of their own in chunks (`done`, `__stream_end__`);
 clients store them with the message and send them to providers that refuse them. They are taken out.
+
+Some servers and proxies write what the standard allows and SDKs stumble over: a byte order mark, ids, times to wait,
+names that say nothing, comments. `FrameForm` says what the clients of a dialect read, and no more goes to them.
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ from typing import Any
 
 import msgspec
 
-from dragoman.dialects.dialect import ChunkRewrite, unchanged
+from dragoman.dialects.dialect import ChunkRewrite, FrameForm, unchanged
 from dragoman.engine.answer.frame_template import FrameTemplate, without_members
 from dragoman.engine.answer.relay_observer import RelayObserver
-from dragoman.wire.sse import DONE_FRAME
+from dragoman.wire.sse import BOM, DONE_FRAME
 
 _ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 _MOST = 64 * 1024
@@ -26,21 +29,35 @@ _MOST = 64 * 1024
 _MOST_WORDS = 64
 """Frames that are held for their words before the words are counted."""
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
-_payloads = re.compile(rb"^data: ?([^\n]*)", re.MULTILINE).findall
+_BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?+((?:(?:event|id|retry)?+:[^\r\n]*+[\r\n]++)*+)data: ?")
+"""What stands before the data of a frame."""
 _DONE = b"[DONE]"
+_NAME = b"event:"
+_NO_NAME = b"message"
+"""The name of an event that has none, by the standard."""
+_UNREAD = (b"id:", b"retry:")
+"""Lines for browsers. After one, the SDKs of OpenAI take a blank line for an event, and fail for its lack of data."""
 _decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+
+
+class _Typed(msgspec.Struct, gc=False):
+    type: str = ""
+
+
+_decode_typed = msgspec.json.Decoder(_Typed).decode
 
 
 class RelayFrames:
     """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
     chunks. `check` raises DecodeError unless a chunk is plainly without them, `tidy` gives what goes out in place of a
     chunk that had some, or None. `unasked` are further keys to take out, which chunks mostly have with `null`.
-    `observer` counts words. `rewrite` writes chunks that clients misread. `skipped` counts frames that could not be
-    read."""
+    `observer` counts words. `rewrite` writes chunks that clients misread. `form` is what clients read of a frame.
+    `skipped` counts frames that could not be read."""
 
     __slots__ = (
         "_check",
+        "_form",
         "_held",
         "_leftovers",
         "_marks",
@@ -67,8 +84,10 @@ class RelayFrames:
         unasked: frozenset[str] = frozenset(),
         observer: RelayObserver | None = None,
         rewrite: ChunkRewrite | None = None,
+        form: FrameForm = FrameForm.STANDARD,
     ) -> None:
         self._redact = redact
+        self._form = form
         self._check = check
         self._unasked = _marks(unasked)
         self._tidy = tidy
@@ -105,20 +124,24 @@ class RelayFrames:
         if not self._within:
             if out := self._template.fill(data):
                 return out
-            if data == DONE_FRAME:
+            if data == DONE_FRAME and self._form is FrameForm.STANDARD:
                 return data
             if data.endswith(_ENDS):
                 return self._clean(data)
-        data = self._held + data
+        data, out = self._held + data, b""
+        if self._open:
+            at = min([data.find(end) + len(end) for end in _ENDS if end in data], default=0)
+            self._open = not at
+            out, data = self._passed(data[: at or len(data)]), data[at or len(data) :]
         at = max(data.rfind(end) + len(end) if end in data else 0 for end in _ENDS)
-        was_open, self._open = self._open, self._open and not at
-        if len(data) - at > _MOST:
-            at, self._open = len(data), True
+        if at:
+            out += self._clean(data[:at])
         self._held = data[at:]
+        if len(self._held) > _MOST:
+            out += self._passed(self._begin(self._held))
+            self._held, self._open = b"", True
         self._within = self._open or bool(self._held)
-        if was_open or self._open:
-            return self._redacted(without_members(data[:at], self._nulls))
-        return self._clean(data[:at])
+        return out
 
     def close(self) -> bytes:
         """The rest of a stream that ended properly, if without its last line break."""
@@ -133,14 +156,14 @@ class RelayFrames:
 
     def _clean(self, data: bytes) -> bytes:
         """Whole frames as the client may see them. If they are clean, nearly always, they go through as they are."""
-        payload = _lone_payload(data)
+        payload = self._lone_payload(data)
         return self._clean_many(data) if payload is None else self._clean_lone(data, payload)
 
     def _clean_lone(self, data: bytes, payload: bytes) -> bytes:
         rest = without_members(data, self._nulls)
         out = self._redacted(rest)
         if out is not data:
-            payload = _lone_payload(out) or b""
+            payload = self._lone_payload(out) or b""
         if not self._is_clean(payload):
             return self._clean_each(out)
         if out == rest:
@@ -170,18 +193,18 @@ class RelayFrames:
         return data if cleaned == data else cleaned
 
     def _clean_next(self, frame: bytes) -> bytes:
-        payload = _lone_payload(frame)
+        payload = self._lone_payload(frame)
         return self._clean_unknown(frame) if payload is None else self._clean_lone(frame, payload)
 
     def _clean_unknown(self, data: bytes) -> bytes:
         """Frames of any form."""
-        out = self._redacted(without_members(data, self._nulls))
-        if all(map(self._is_clean, _payloads(out))):
-            return out
-        return self._clean_each(out)
+        return self._clean_each(self._passed(data))
 
     def _clean_each(self, data: bytes) -> bytes:
         return b"".join([self._frame(frame) for frame in _split(data)])
+
+    def _passed(self, data: bytes) -> bytes:
+        return self._redacted(without_members(data, self._nulls))
 
     def _redacted(self, data: bytes) -> bytes:
         return data if self._redact is None else self._redact(data)
@@ -195,27 +218,100 @@ class RelayFrames:
             return False
         return _passes(_check_json, payload) and not _holds(payload, self._marks)
 
+    def _lone_payload(self, data: bytes) -> bytes | None:
+        """The data of a frame that is alone, has them in one line and nothing that clients do not read, as nearly all
+        frames; None for any other."""
+        head, _, rest = data.partition(b"data: ")
+        if rest.find(b"\n") not in (len(rest) - 2, len(rest) - 3) or not rest.endswith(_ENDS):
+            return None
+        if head and (head[:6] != _NAME or head.find(b"\n") != len(head) - 1):
+            return None
+        payload = rest[:-2]
+        if (head or self._form is FrameForm.NAMED) and not self._is_named_well(head, payload):
+            return None
+        return None if payload == _DONE and self._form is not FrameForm.STANDARD else payload
+
+    def _is_named_well(self, head: bytes, payload: bytes) -> bool:
+        name = head[6:].strip()
+        if self._form is FrameForm.NAMED:
+            return payload.startswith(b'{"type":"%b"' % name) or name == _type_of(payload)
+        return self._form is FrameForm.STANDARD and name != _NO_NAME
+
     def _frame(self, frame: bytes) -> bytes:
-        lines = frame.splitlines()
-        payload = b"\n".join([line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]).strip()
-        if not payload or payload == _DONE:
+        payload = self._lone_payload(frame)
+        if payload is not None and self._is_clean(payload):
             return frame
-        if self._is_clean(payload):
-            return frame
+        lines = [line for line in frame.splitlines() if line]
+        heads, datas = self._read_lines(lines)
+        payload = _joined(datas)
+        if payload == _DONE and self._form is not FrameForm.STANDARD:
+            return b""
+        if payload and payload != _DONE and not self._is_clean(payload):
+            pieces = self._pieces(payload)
+            if pieces is not None:
+                return b"".join([_write([*heads, b"data: " + msgspec.json.encode(piece)]) for piece in pieces])
+        shown = [*heads, *datas]
+        return frame if shown == lines else _write(shown)
+
+    def _read_lines(self, lines: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """The lines that clients read of a frame: those before its data, and its data."""
+        lines = [*[line.removeprefix(BOM) for line in lines[:1]], *lines[1:]]
+        names = [line for line in lines if line.startswith(_NAME)]
+        datas = [line for line in lines if line.startswith(b"data:")]
+        others = [line for line in lines if not line.startswith((b"data:", _NAME, *_UNREAD))]
+        if self._form is FrameForm.DATA_ALONE:
+            others = [line for line in others if not line.startswith(b":")]
+            datas = [b"data: " + line[5:].removeprefix(b" ") for line in datas]
+        payload = _joined(datas)
+        return ([*others, *self._fit_names(names, payload)], datas) if payload else (others, [])
+
+    def _fit_names(self, names: list[bytes], payload: bytes) -> list[bytes]:
+        if self._form is FrameForm.DATA_ALONE:
+            return []
+        if self._form is FrameForm.STANDARD:
+            return [line for line in names if line[6:].strip() != _NO_NAME]
+        kind = _type_of(payload)
+        return [b"event: " + kind] if kind else names
+
+    def _pieces(self, payload: bytes) -> list[Any] | None:
+        """What goes out in place of a chunk that is not clean; None if it goes out as it is."""
         try:
             chunk = msgspec.json.decode(payload)
             cleaned = without_keys(chunk, self._leftovers)
         except _UNREADABLE:
             self.skipped += 1
-            return b""
+            return []
         pieces = [cleaned] if self._rewrite is None or not isinstance(cleaned, dict) else self._rewrite.pieces(cleaned)
         if self._check is not None and self._rewrite is not None and self._rewrite.renumbers:
             self._check, self._template = None, self._new_template()
         if pieces == [chunk]:
-            return frame  # a text or a value that looks like a mark
-        tidied = [one for piece in pieces if piece and (one := self._tidy(piece)) is not None]
-        head = b"".join([line + b"\n" for line in lines if line and not line.startswith(b"data:")])
-        return b"".join([head + b"data: " + msgspec.json.encode(one) + b"\n\n" for one in tidied])
+            return None  # a text or a value that looks like a mark
+        return [one for piece in pieces if piece and (one := self._tidy(piece)) is not None]
+
+    def _begin(self, data: bytes) -> bytes:
+        """The beginning of a frame that is too long to be held."""
+        begun = _BEGINNING.match(data)
+        if begun is None:
+            return data
+        heads, _ = self._read_lines([*filter(None, begun[1].splitlines()), b"data: {"])
+        return b"".join([line + b"\n" for line in heads]) + b"data: " + data[begun.end() :]
+
+
+def _joined(datas: list[bytes]) -> bytes:
+    return b"\n".join([line[5:].removeprefix(b" ") for line in datas]).strip()
+
+
+def _write(lines: list[bytes]) -> bytes:
+    return b"\n".join([*lines, b"", b""]) if lines else b""
+
+
+def _type_of(payload: bytes) -> bytes:
+    """The type that the data of an event name."""
+    try:
+        kind = _decode_typed(payload).type
+    except _UNREADABLE:
+        return b""
+    return kind.encode() if kind.isprintable() else b""
 
 
 def without_leftovers(body: bytes, leftovers: frozenset[str]) -> bytes:
@@ -253,16 +349,6 @@ def _check_json(payload: bytes) -> None:
     _decode_raw(payload)
     if not payload.isascii():
         payload.decode()
-
-
-def _lone_payload(data: bytes) -> bytes | None:
-    """The data of a frame that is alone and has them in one line, as nearly all have; None for any other."""
-    head, _, rest = data.partition(b"data: ")
-    if rest.find(b"\n") not in (len(rest) - 2, len(rest) - 3) or not rest.endswith(_ENDS):
-        return None
-    if head and (head[:6] != b"event:" or head.find(b"\n") != len(head) - 1):
-        return None
-    return rest[:-2]
 
 
 @lru_cache(maxsize=8)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from dragoman.wire.sse import BOM
+
 _MOST = 64 * 1024
 """A longer line holds a picture rather than an error, and is passed on as it comes."""
 _check_json = msgspec.json.Decoder(msgspec.Raw).decode
@@ -48,7 +50,7 @@ class RelayLines:
         return b"\n" if self._open else b""
 
     def _clean(self, data: bytes) -> bytes:
-        lines = self._redacted(data).splitlines(keepends=True)
+        lines = self._redacted(data.removeprefix(BOM)).splitlines(keepends=True)
         readable = [line for line in lines if not line.strip() or _is_readable(line)]
         self.skipped += len(lines) - len(readable)
         return b"".join(readable)

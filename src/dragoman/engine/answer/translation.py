@@ -421,6 +421,7 @@ class Translation:
                 unasked=unasked if self._undo.usage else frozenset(),
                 observer=observer,
                 rewrite=answers.chunk_rewrite and answers.chunk_rewrite(self._context.id),
+                form=self._client.frame_form,
             )
         elif framing is Framing.NDJSON:
             self._frames = RelayLines(redact)

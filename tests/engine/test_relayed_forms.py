@@ -1,0 +1,131 @@
+"""What servers and proxies write around the events of a stream: official SDKs that stumble over it do not see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+from tests.sdk_readers import Loopback, loopback
+
+from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
+from dragoman.conversation.literals import quote
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import AnswerContext, FrameForm
+from dragoman.engine.answer.relay_frames import RelayFrames
+from dragoman.engine.answer.translation import Translation
+
+ANSWERING = AnswerContext(model="m", created=1_700_000_000, id="resp_1", include_usage=True)
+EVENTS: list[Event] = [
+    Started("resp_1", "m", 1_700_000_000),
+    *[TextDelta(0, 0, quote(f" word{number}")) for number in range(20)],
+    Stopped(0, Stop.END),
+    Used(Usage(5, 20)),
+    Ended(),
+]
+BOM = b"\xef\xbb\xbf"
+PICTURE = b"x" * 100_000
+
+Distort = Callable[[list[bytes]], list[bytes]]
+
+
+def _rename(frame: bytes, name: bytes) -> bytes:
+    return name + b"".join([line for line in frame.splitlines(keepends=True) if not line.startswith(b"event:")])
+
+
+DISTORTED: Mapping[str, Distort] = {
+    "a byte order mark": lambda frames: [BOM + frames[0], *frames[1:]],
+    "comments": lambda frames: [b": ping\n\n" + frame for frame in frames],
+    "comments within": lambda frames: [b": ping\n" + frame for frame in frames],
+    "a time to wait": lambda frames: [b"retry: 3000\n\n", *frames],
+    "a time to wait within": lambda frames: [b"retry: 3000\n" + frame for frame in frames],
+    "ids": lambda frames: [b"id: %d\n%b" % pair for pair in enumerate(frames)],
+    "an id, and comments": lambda frames: [b"id: 1\n" + frames[0], *[b": ping\n\n" + one for one in frames[1:]]],
+    "the standard's name": lambda frames: [_rename(frame, b"event: message\n") for frame in frames],
+    "no space": lambda frames: [frame.replace(b"data: ", b"data:") for frame in frames],
+    "data before the name": lambda frames: [
+        b"\n".join([*reversed(frame.strip().splitlines()), b"", b""]) for frame in frames
+    ],
+    "no data": lambda frames: [b"event: keepalive\n\n" + b"data:\n\n" + frame for frame in frames],
+    "an end marker": lambda frames: [*[one for one in frames if b"[DONE]" not in one], b"data: [DONE]\n\n"],
+    "a named end marker": lambda frames: [
+        *[one for one in frames if b"[DONE]" not in one],
+        b"event: done\ndata: [DONE]\n\n",
+    ],
+}
+UNNAMED: Mapping[str, Distort] = {"no names": lambda frames: [_rename(frame, b"") for frame in frames]}
+
+
+@pytest.fixture(scope="module")
+def sdks() -> Iterator[Loopback]:
+    with loopback() as server:
+        yield server
+
+
+def _frames(dialect: str) -> list[bytes]:
+    renderer = registry.dialect(dialect).answers.stream_renderer(ANSWERING)
+    wire = b"".join([renderer.render([event]) for event in EVENTS]) + renderer.close()
+    return [frame + b"\n\n" for frame in wire.replace(b"\r\n", b"\n").split(b"\n\n") if frame]
+
+
+def _relay(dialect: str, pieces: list[bytes]) -> bytes:
+    relayed = Translation(dialect, dialect, context=ANSWERING)
+    out = b"".join([relayed.feed(piece) for piece in pieces]) + relayed.close()
+    assert relayed.relays
+    assert relayed.failure is None
+    return out
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "gemini", "openai-chat", "openai-responses", "cohere"])
+@pytest.mark.parametrize("how", [*DISTORTED, *UNNAMED])
+def test_E4_the_official_sdk_reads_a_distorted_stream_like_a_clean_one(how: str, dialect: str, sdks: Loopback) -> None:
+    clean = _frames(dialect)
+    odd = {**DISTORTED, **UNNAMED}[how](clean)
+    seen = sdks.read(dialect, b"".join(clean), stream=True)
+    assert seen.text.endswith("word19")
+    wire = b"".join(odd)
+    for pieces in (odd, [wire], [wire[at : at + 7] for at in range(0, len(wire), 7)]):
+        assert sdks.read(dialect, _relay(dialect, pieces), stream=True) == seen
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "gemini"])
+@pytest.mark.parametrize("how", DISTORTED)
+def test_a_client_of_few_forms_gets_the_frames_of_its_vendor(how: str, dialect: str) -> None:
+    clean = _frames(dialect)
+    relayed = _relay(dialect, DISTORTED[how](clean))
+    if dialect == "anthropic":
+        relayed = relayed.replace(b": ping\n\n", b"").replace(b": ping\n", b"").replace(b"data:{", b"data: {")
+    assert relayed == b"".join(clean)
+
+
+def test_signs_of_life_and_names_of_their_own_reach_clients_that_read_them() -> None:
+    wire = b': waiting\n\nevent: progress\ndata: {"at":1}\n\ndata:{"at":2}\n\n'
+    assert RelayFrames(None).feed(wire) == wire
+
+
+@pytest.mark.parametrize("form", FrameForm)
+def test_what_stands_around_a_picture_is_taken_out_too(form: FrameForm) -> None:
+    frames = RelayFrames(None, form=form)
+    out = frames.feed(BOM + b'retry: 1\nevent: message\ndata: {"type":"message","a":"' + PICTURE)
+    out += frames.feed(PICTURE)
+    out += frames.feed(b'"}\n\nid: 4\ndata: {"type":"b"}\n\n')
+    name = b"event: %b\n" if form is FrameForm.NAMED else b"%.0b"
+    picture = b'data: {"type":"message","a":"' + PICTURE + PICTURE + b'"}\n\n'
+    assert out == name % b"message" + picture + name % b"b" + b'data: {"type":"b"}\n\n'
+    body = b'{"a": "data: ' + PICTURE
+    assert RelayFrames(None, form=form).feed(body) == body
+
+
+@pytest.mark.parametrize("client", ["ollama", "openai-chat"])
+@pytest.mark.parametrize("size", [1, 4096])
+def test_lines_of_json_may_begin_with_a_byte_order_mark(client: str, size: int) -> None:
+    renderer = registry.dialect("ollama").answers.stream_renderer(ANSWERING)
+    clean = renderer.render(EVENTS) + renderer.close()
+    outs = []
+    for wire in (clean, BOM + clean):
+        relayed = Translation("ollama", client, context=ANSWERING)
+        outs.append(
+            b"".join([relayed.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + relayed.close()
+        )
+        assert not relayed.skipped
+    assert outs[0] == outs[1]
