@@ -41,6 +41,7 @@ from dragoman.engine.history.result_clearing import clear_results
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
+from dragoman.engine.tool_runs.approvals import with_settled
 from dragoman.engine.tool_runs.kept_runs import restored_runs
 from dragoman.engine.tool_runs.run_functions import (
     RunnableTool,
@@ -195,8 +196,9 @@ class _Compilation:
             done = restored(ask, options.kept, self.facts)
             self.conversation = done.conversation
             self.put_back = PutBack(done.notes) if done.notes else None
-        if options.kept_runs:
+        if options.runs or options.kept_runs:
             functions = {one.name: one for run in options.runs for one in (*run.functions, *run.catalogue)}
+            self.conversation = with_settled(self.conversation, ask.dialect, options.kept_runs, functions)
             self.conversation = restored_runs(self.conversation, ask.dialect, options.kept_runs, functions)
         if options.runs:
             self.conversation = with_functions(self.conversation, options.runs)

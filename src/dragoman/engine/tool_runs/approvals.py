@@ -6,19 +6,25 @@ model is asked again, so that the model sees its call and what came of it.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+from operator import is_
+
 import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, Message
-from dragoman.conversation.parts import Call, Opaque
+from dragoman.conversation.parts import Call, Opaque, Part
 from dragoman.conversation.provider_tools import Approval, ProviderTool, ProviderToolCodec, ToolRun
 from dragoman.dialects.registry import dialect
-from dragoman.engine.tool_runs.kept_runs import run_block
+from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.tool_runs.kept_runs import run_block, seen_run
 from dragoman.engine.tool_runs.run_functions import server_function_name
 
 NOT_APPROVED = "not_approved"
 _DENIED = "The user did not approve this call."
+_IGNORED = "The user did not say whether this call may be made. It was not made."
+_LOST = "Nobody knows what came of this call."
 
 
 class WantedRun(msgspec.Struct, frozen=True, gc=False):
@@ -88,6 +94,82 @@ def with_answered(conversation: Conversation, client: str, pairs: tuple[tuple[Ca
             messages.append(message if len(parts) == len(message.parts) else replace(message, parts=parts))
     messages.insert(place, Message(ASSISTANT, (run_block(pairs),)))
     return replace(conversation, messages=tuple(messages))
+
+
+def with_settled(
+    conversation: Conversation, client: str, kept: Mapping[str, KeptParts], functions: Container[str]
+) -> Conversation:
+    """The conversation with the questions of earlier turns as the calls that they were about, each with what came of
+    it, as the model saw them after the client's answer. `functions`: those that are declared now."""
+    codec = dialect(client).provider_tools
+    if codec is None or codec.render_approval is None:
+        return conversation
+    settled = _SettledCalls(codec, kept)
+    for message in conversation.messages:
+        for part in message.parts if message.role is ASSISTANT else ():
+            settled.note(part, functions)
+    if not settled.asked:
+        return conversation
+    turns = [(message, settled.replace_in(message)) for message in conversation.messages]
+    return replace(conversation, messages=tuple([new for old, new in turns if new.parts or not old.parts]))
+
+
+class _SettledCalls:
+    """What is known of calls that the client was asked about."""
+
+    def __init__(self, codec: ProviderToolCodec, kept: Mapping[str, KeptParts]) -> None:
+        self.asked: dict[str, ToolRun] = {}
+        """The calls, by the ids of the questions."""
+        self._answers: dict[str, Approval] = {}
+        self._came: dict[str, ToolRun] = {}
+        """What came of those that were made."""
+        self._rounds: dict[str, list[str]] = {}
+        """The questions of one round, by the first of them."""
+        self._round: list[str] | None = None
+        self._codec = codec
+        self._kept = kept
+
+    def note(self, part: Part, functions: Container[str]) -> None:
+        found = self._codec.parse_approval(part) if type(part) is Opaque else None
+        run = found.run if found is not None else None
+        if found is None or run is None or server_call(run).name not in functions:
+            self._round = None
+        else:
+            self.asked[found.id] = run
+            self._round = self._rounds.setdefault(found.id, []) if self._round is None else self._round
+            self._round.append(found.id)
+        if found is not None and run is None:
+            self._answers[found.id] = found
+        elif found is None and (done := self._made(part)) is not None:
+            self._came[done.approval] = done
+
+    def _made(self, part: Part) -> ToolRun | None:
+        run = self._codec.parse_run(part) if type(part) is Opaque else None
+        return run if run is not None and run.approval in self.asked else None
+
+    def replace_in(self, message: Message) -> Message:
+        if message.role is not ASSISTANT or not any(type(part) is Opaque for part in message.parts):
+            return message
+        parts: list[Part] = []
+        for part in message.parts:
+            found = self._codec.parse_approval(part) if type(part) is Opaque else None
+            if found is not None and found.id in self._rounds:
+                parts += [run_block([self._pair(id) for id in self._rounds[found.id]])] if found.run is not None else []
+            elif (found is None or found.id not in self.asked) and self._made(part) is None:
+                parts.append(part)
+        return (
+            message
+            if len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
+            else replace(message, parts=tuple(parts))
+        )
+
+    def _pair(self, id: str) -> tuple[Call, ToolRun]:
+        asked, answer, came = self.asked[id], self._answers.get(id), self._came.get(id)
+        if came is not None:
+            return server_call(asked), seen_run(came, self._kept.get(came.id, ()))
+        if answer is not None and not answer.is_given:
+            return server_call(asked), AnsweredCall(asked, answer).denied()
+        return server_call(asked), replace(asked, output=_IGNORED if answer is None else _LOST, error=NOT_APPROVED)
 
 
 def _is_about(part: object, codec: ProviderToolCodec, ids: set[str]) -> bool:

@@ -114,6 +114,15 @@ def _run_of(parts: KeptParts) -> KeptRun | None:
     return _decode(found.json) if found is not None else None
 
 
+def seen_run(run: ToolRun, kept: KeptParts) -> ToolRun:
+    """A run that the client brings back, with all that the model saw of it."""
+    found = _run_of(kept)
+    if found is None:
+        return run
+    error = run.error if found.is_error else ""
+    return replace(run, output=found.output, error=error, media=tuple([one.part() for one in found.media]))
+
+
 def run_block(pairs: Sequence[tuple[Call, ToolRun]]) -> Opaque:
     """The runs of one round: all calls, and then all results."""
     results = [
