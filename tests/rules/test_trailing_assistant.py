@@ -52,3 +52,24 @@ def test_adapt_for_real_providers() -> None:
     assert done.json["messages"] == [*messages, {"role": "user", "content": "Please continue."}]
     assert done.changes == [("trailing-assistant", "/messages/1", "nothing", True)]
     assert sent({"messages": messages, "max_tokens": 9}, "anthropic/claude-sonnet-4-5").changes == []
+
+
+PAUSED: list[dict[str, Any]] = [
+    {"type": "text", "text": "I look."},
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "sky"}},
+]
+
+
+def test_a_turn_that_the_provider_paused_is_sent_back_as_it_is() -> None:
+    search = [{"type": "web_search_20250305", "name": "web_search"}]
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": PAUSED}]
+    body = {"messages": messages, "max_tokens": 9, "tools": search}
+    done = sent(body, "anthropic/claude-opus-4-8", source="anthropic")
+    assert done.json["messages"] == messages
+    assert done.changes == []
+
+
+def test_another_vendor_cannot_go_on_with_a_paused_turn() -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": PAUSED}]
+    done = sent({"messages": messages, "max_tokens": 9}, "mistral/mistral-large-latest", source="anthropic")
+    assert done.json["messages"][-1] == {"role": "user", "content": "Please continue."}

@@ -277,6 +277,8 @@ class ProviderToolCodec(msgspec.Struct, frozen=True):
     """Where an answer cites pages, by members at its end."""
     cites: CitationRange = CitationRange.PART
     """What a citation speaks of."""
+    cited: str = ""
+    """The member of a text that lists what it cites, in a history; empty: the vendor wants no citations back."""
     render_usage: Callable[[Sequence[ToolRun]], Mapping[str, Json]] = lambda runs: {}
     """The members of the usage that count runs."""
     parse_choice: Callable[[Json], str] = lambda choice: ""

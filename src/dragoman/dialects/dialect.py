@@ -600,6 +600,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     answer."""
     runs_last: bool = False
     """Runs of the provider's tools may be told of only at the end of an answer."""
+    pauses: bool = False
+    """A provider that runs tools may end an answer before the model has, and goes on if it gets all of it back."""
 
     # Its codecs, loaded when they are first used
 

@@ -256,6 +256,7 @@ DIALECT = Dialect(
     load_answers=_load_answers,
     load_provider_tools=_load_provider_tools,
     runs_first=True,
+    pauses=True,
     load_compactions=_load_compactions,
     load_stored_answers=_load_stored_answers,
 )

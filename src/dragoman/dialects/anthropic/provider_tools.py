@@ -318,5 +318,6 @@ CODEC = ProviderToolCodec(
     frozenset({_SERVERS}),
     render_usage=render_usage,
     cites=CitationRange.BLOCK,
+    cited="citations",
     open_members=open_members,
 )

@@ -25,10 +25,11 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import joined, prefixed, quote, unquote
 from dragoman.conversation.parts import OURS, Extras, Opaque, Part, Text
 from dragoman.conversation.provider_tools import CitationRange, FoundPage, ToolRun
-from dragoman.conversation.replies import Usage, sum_usage
+from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.dialects.dialect import AnswerContext, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.shared.citations import Page, page_of, place_citation
+from dragoman.engine.answer.provider_runs import ProviderRuns
 
 _MOST_CITED = 32
 
@@ -56,6 +57,10 @@ class JoinedAnswers:
         """Of the text of the rounds before."""
         self.runs: list[ToolRun] = []
         """The tools that the gateway ran so far."""
+        self.resumes = not dialect(client).pauses
+        """An answer that its provider has paused is gone on with here: the client knows no such thing."""
+        self.paused_runs: ProviderRuns | None = None
+        """What the provider ran in the last round, if it paused then."""
         self._codec = dialect(client).provider_tools
         self.cites_whole = self._codec is not None and self._codec.cites is CitationRange.ANSWER
         """Citations speak of the text of the whole answer."""
@@ -186,6 +191,12 @@ class ChoiceWriter:
         written = self._joined.write(out)
         return written if failure is None else written + self._joined.fail(failure)
 
+    def gather(self, events: Sequence[Event]) -> None:
+        """Nothing: no other answer follows from this one."""
+
+    def tell_runs_by(self, runs: ProviderRuns) -> None:
+        """Nothing: each answer tells of its own runs."""
+
     def close(self) -> bytes:
         """Nothing: the end is written with the last answer."""
         return b""
@@ -193,12 +204,15 @@ class ChoiceWriter:
 
 class RoundWriter:
     """Writes one round of an answer: its parts after those of earlier rounds. Calls of tools that the gateway runs are
-    not written but gathered: a round that has some is not the last one, or ends when they have been run."""
+    not written but gathered: a round that has some is not the last one, or ends when they have been run. Neither is one
+    the last that the provider has paused, if the client could not send it back."""
 
     def __init__(self, joined: JoinedAnswers) -> None:
         self.calls: list[Opaque] = []
         """The calls of tools that the gateway runs: `meant` has the call, `kind` the key of the tool."""
         self.has_client_calls = False
+        self.is_paused = False
+        """The provider goes on with the answer once it has all of this round."""
         self.has_begun = False
         """Something of it was written, so that it cannot be asked for again."""
         self._joined = joined
@@ -211,6 +225,8 @@ class RoundWriter:
         self._has_text = False
         self._set_off = ""
         """What stands before the first text of the round."""
+        self._provider_runs: ProviderRuns | None = None
+        """What tells of the tools that the provider ran in this round."""
 
     def render(self, events: Sequence[Event]) -> bytes:
         with self._joined.lock:
@@ -220,9 +236,19 @@ class RoundWriter:
             written = self._joined.write([one for event in events for one in self._shown(event)])
             return written if failure is None else written + self._joined.fail(failure)
 
+    def gather(self, events: Sequence[Event]) -> None:
+        """Gather what the model gave, as its provider told it: the next round goes on from there."""
+        for event in events:
+            self._folding.add(event)
+
+    def tell_runs_by(self, runs: ProviderRuns) -> None:
+        """Have what the provider ran told as one with what it began in a round before this."""
+        self._provider_runs, runs.is_resumed = runs, self._joined.resumes
+        if self._joined.paused_runs is not None:
+            runs.go_on_from(self._joined.paused_runs)
+
     def _shown(self, event: Event) -> list[Event]:
         """What the client sees of an event."""
-        self._folding.add(event)
         match event:
             case Started():
                 return [event, *self._joined.open_rounds()] if self._joined.take_head() else []
@@ -232,7 +258,8 @@ class RoundWriter:
                 self.calls.append(block)
             case Stopped():
                 self._stopped.append(event)
-            case Ended() if not self.calls:
+                self.is_paused = event.reason is Stop.PAUSE and self._joined.resumes
+            case Ended() if not (self.calls or self.is_paused):
                 return self._end()
             case Ended() | Failed():
                 pass
@@ -250,6 +277,7 @@ class RoundWriter:
             place = self._places[event.part] = answer.parts
             answer.parts += 1
             self.has_client_calls |= type(event) is CallStarted
+            answer.ends_in_text = answer.ends_in_text and type(event) is not OpaqueBlock
         if is_text and not self._has_text:
             self._has_text = True
             self._set_off = "\n\n" if answer.ends_in_text else ""
@@ -289,6 +317,7 @@ class RoundWriter:
         self._joined.note_usage(self._usage)
         texts = [part.text for part in self.parts() if isinstance(part, Text)] if self._joined.cites_whole else []
         self._joined.characters += len(self._set_off) + sum(map(len, texts))
+        self._joined.paused_runs = self._provider_runs if self.is_paused else None
 
     def finish(self, stopped: Stopped | None) -> None:
         """The answer ends here; for another reason than the model's if there is one."""

@@ -26,6 +26,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.parts import OURS, Extras, Opaque
 from dragoman.conversation.provider_tools import AskedRuns, Family, FoundPage, ToolRun
+from dragoman.conversation.replies import Stop
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.dialect import Dialect
 from dragoman.dialects.shared.citations import page_of
@@ -59,6 +60,7 @@ class ProviderRuns:
         "_shift",
         "_tools",
         "_upstream",
+        "is_resumed",
         "kept",
         "unshown",
     )
@@ -91,6 +93,13 @@ class ProviderRuns:
         self._seed = seed
         self._pages: list[FoundPage] = []
         self._citations = PlacedCitations(upstream, client)
+        self.is_resumed = False
+        """If the provider pauses, it is asked to go on: what it has not done until then, it will do."""
+
+    def go_on_from(self, earlier: ProviderRuns) -> None:
+        """Begin with what was asked for, told and cited before the provider paused."""
+        self._asked, self._asked_blocks = earlier._asked, earlier._asked_blocks
+        self._runs, self._pages = list(earlier._runs), list(earlier._pages)
 
     def put(self, events: Sequence[Event]) -> list[Event]:
         """The events with every run in its form."""
@@ -209,7 +218,9 @@ class ProviderRuns:
         codec = self._upstream.provider_tools
         fields = event.extras.fields if event.extras is not None else {}
         known = {run.family for run in self._runs}
-        asked, self._asked = self._asked.rest(), AskedRuns()
+        asked: list[ToolRun] = []
+        if not (self.is_resumed and event.reason is Stop.PAUSE):
+            asked, self._asked = self._asked.rest(), AskedRuns()
         late = [run for run in codec.parse_ending(fields) if run.family not in known] if codec is not None else []
         blocks, self._bare_blocks = self._bare_blocks, {}
         bare = [_with_blocks(run, blocks.get(run.id, ())) for run in self._bare]

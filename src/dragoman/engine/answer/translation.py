@@ -207,6 +207,8 @@ class Translation:
         """Be one choice of several that are asked for one by one, or one round of an answer."""
         self._renderer = self._choice = choice
         self.relays = self._relays_whole = False
+        if self._provider_runs is not None:
+            choice.tell_runs_by(self._provider_runs)
 
     @property
     def is_joined_in(self) -> bool:
@@ -476,6 +478,8 @@ class Translation:
             events = self._altered.put(events)
         if not events:
             return []
+        if self._choice is not None:
+            self._choice.gather(events)
         tally = self._tally or self._start_tally()
         first = events[0]
         plain = self._capture is None and self._provider_runs is None and tally.weight <= MOST_WEIGHT

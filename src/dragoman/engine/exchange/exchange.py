@@ -27,8 +27,9 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Call
 from dragoman.conversation.provider_tools import Family, McpServer
 from dragoman.conversation.replies import Stop, Usage, sum_usage
-from dragoman.conversation.tools import Tool
+from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
 from dragoman.engine.answer.provider_changes import (
@@ -485,8 +486,8 @@ class Exchange(Generic[D]):
             return instead
         if one_by_one:
             return self._send_all(self.ask.conversation.settings.n or 0)
-        if runs and self._splits:
-            return self._send_rounds(runs)
+        if self._splits and (runs or self._may_pause(request)):
+            return self._send_rounds(runs or ())
         if visit.refused is not None or visit.learnt:
             self._recovery.note_lesson()
         return self.send(request)
@@ -495,6 +496,11 @@ class Exchange(Generic[D]):
         """Whether tools may be run for the answer. Several answers at once have no rounds."""
         is_round = self._write is not None and self._options.answer is None
         return (self._splits and not one_by_one) or is_round
+
+    def _may_pause(self, request: CompiledRequest) -> bool:
+        """Whether the provider may end the answer before the model has, for a client that cannot send it back."""
+        paused = dialect(self.visit.target.facts.dialect).pauses and not dialect(self.ask.dialect).pauses
+        return paused and NativeTool in map(type, request.conversation.tools)
 
     def _is_asked_for_each(self) -> bool:
         target = self.visit.target

@@ -116,6 +116,6 @@ class SplitRounds(SplitAnswer[D]):
 
     def _note_runs(self) -> None:
         """Write down with the last round what was run."""
-        last, runs = self._whole.parts[-1], self.rounds.finished
-        last.runs = (*last.runs, *runs)
-        last.changes = (*last.changes, *[run.change(self._whole.ask) for run in runs])
+        last = self._whole.parts[-1]
+        last.runs = (*last.runs, *self.rounds.finished)
+        last.changes = (*last.changes, *self.rounds.changes())

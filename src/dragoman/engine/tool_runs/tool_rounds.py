@@ -3,7 +3,8 @@ asked next.
 
 A round is an exchange of its own. If its answer calls tools that the gateway runs, the driver runs them, the client is
 shown the runs in its own form, and the next round asks the same destination again: with the client's conversation, what
-the model gave, and what came of its calls. The client gets all rounds as one answer.
+the model gave, and what came of its calls. If the provider runs tools itself and has paused, the next round gives back
+what there is. The client gets all rounds as one answer.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.events import Stopped
 from dragoman.conversation.messages import ASSISTANT, Message
-from dragoman.conversation.parts import Call, Inline, Media, Opaque, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Citation, Extras, Inline, Media, Opaque, Part, Reasoning, Text
 from dragoman.conversation.provider_tools import ProviderTool, ToolRun
 from dragoman.conversation.replies import Stop
 from dragoman.conversation.tools import TOOLS, ChoiceMode, ToolChoice
@@ -31,12 +32,15 @@ from dragoman.engine.tool_runs.kept_runs import keep_run, run_block, seal_run
 from dragoman.engine.tool_runs.run_functions import RunnableTool
 from dragoman.engine.tool_runs.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.tool_runs.tool_catalogue import describe_found, search_tools
+from dragoman.wire.json_reader import render_list
 
 TOO_MANY = "max_uses_exceeded"
 TOO_LATE = "unavailable"
 UNPAID = "budget_exhausted"
 TOOL_RUN = "tool-run"
 """What the report calls a run of the gateway's."""
+PAUSED_TURN = "paused-turn"
+"""What the report calls it that the gateway had the provider go on."""
 OVER = "This tool cannot be used again for this answer. Answer with what you have found so far."
 _SPENT = "the key's budget is spent"
 _CUT = "\n[cut here: the result is longer than it may be]"
@@ -119,6 +123,8 @@ class ToolRounds:
         """What the next turn needs, by the ids that the client is shown."""
         self.rounds = 1
         self._first = ask
+        self._resumes = False
+        """The provider had paused in the last round, and is asked to go on."""
         self._joined = joined
         self._limits = limits
         self._writer: RoundWriter | None = None
@@ -139,7 +145,7 @@ class ToolRounds:
         """What the round that has just ended wants run; None: nothing, and the answer is over."""
         writer = self._writer
         assert writer is not None
-        if not writer.calls:
+        if not (writer.calls or writer.is_paused):
             return None
         by_key = {one.key: (one, one.function_names()) for one in runnable}
         round_key = f"{self._joined.id}.{self.rounds}"
@@ -209,9 +215,19 @@ class ToolRounds:
             writer.finish(None if writer.has_client_calls else Stopped(0, Stop.PAUSE))
             return None
         writer.next_round()
+        self._resumes = writer.is_paused
         self.ask = self._next(writer.parts(), pairs)
         self.rounds += 1
         return self.ask
+
+    def changes(self) -> list[Change]:
+        """What the report says of the last round."""
+        runs = [run.change(self._first) for run in self.finished]
+        if not self._resumes:
+            return runs
+        place = ReportBuilder(self._first).pointer(Note("", key=TOOLS))
+        did = "sent back what there was of an answer that the provider had paused, to have the rest"
+        return [*runs, Change(PAUSED_TURN, place, did, str(Loss.NOTHING), "added")]
 
     def stop(self, why: str) -> None:
         """End the answer without running what the round has asked for. The client is told why."""
@@ -291,10 +307,32 @@ class ToolRounds:
 
     def _next(self, parts: Sequence[Part], pairs: Sequence[tuple[Call, ToolRun]]) -> Ask:
         """The client's request with what the model said in this round, and what came of its calls."""
-        words = [part for part in parts if isinstance(part, (Reasoning, Text))]
-        before = self.ask.conversation
-        messages = (*before.messages, Message(ASSISTANT, (*words, run_block(pairs))))
+        given, before = _give_back(parts), self.ask.conversation
+        messages = (*before.messages, Message(ASSISTANT, (*given, run_block(pairs)) if pairs else tuple(given)))
         return replace(self.ask, conversation=_unforced(replace(before, messages=messages)), traits=None)
+
+
+def _give_back(parts: Sequence[Part]) -> list[Part]:
+    """What the model gave beside calls, as its provider wants it back."""
+    given: list[Part] = []
+    cited: dict[int, list[Citation]] = {}
+    for part in parts:
+        if isinstance(part, Citation):
+            cited.setdefault(len(given) - 1, []).append(part)
+        elif not isinstance(part, Call):
+            given.append(part)
+    for place, citations in cited.items():
+        given[place] = _with_citations(given[place], citations)
+    return given
+
+
+def _with_citations(part: Part, citations: Sequence[Citation]) -> Part:
+    """A text with what it cites, if its vendor has a member for that."""
+    vendor = citations[0].origin.dialect
+    codec = dialect(vendor).provider_tools
+    if codec is None or not codec.cited or not isinstance(part, Text):
+        return part
+    return replace(part, extras=Extras(vendor, {codec.cited: render_list([one.json for one in citations])}))
 
 
 def _read_call(
