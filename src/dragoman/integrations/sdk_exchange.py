@@ -271,7 +271,7 @@ def _context(ask: Ask, id: str, route: Route) -> AnswerContext:
         created=int(now),
         clock=time.time,
         began=now,
-        input_tokens=partial(reserved_tokens, ask.conversation),
+        input_tokens=partial(reserved_tokens, ask.conversation, ask.known),
         id=id,
         include_usage=ask.include_usage,
         request=ask.members,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from dragoman.conversation.messages import Message
 from dragoman.dialects.shared.read_lists import ReadList
 from dragoman.engine.compile import request_limits
+from dragoman.engine.history import sizes
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapt import adapt, read
 from dragoman.engine.library.policy import State
@@ -243,6 +246,23 @@ def test_a_request_reserves_the_same_with_a_memory() -> None:
         request = body(turns, system=system)
         remembered, plain = (read(request, source="openai-chat", memory=one) for one in (caller, None))
         assert reserved_tokens(remembered.conversation, remembered.known) == reserved_tokens(plain.conversation)
+
+
+def test_the_messages_of_a_request_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limits want to know its tokens, and so does the beginning of a streamed answer."""
+    caller, counted = ConversationMemory().of("a"), list[Message]()
+    count = sizes.count_bytes
+
+    def note(messages: Sequence[Message]) -> int:
+        counted.extend(messages)
+        return count(messages)
+
+    monkeypatch.setattr(sizes, "count_bytes", note)
+    for turns in (20, 21):
+        ask = read(body(turns), source="openai-chat", memory=caller)
+        first = reserved_tokens(ask.conversation, ask.known)
+        counted.clear()
+        assert (reserved_tokens(ask.conversation, ask.known), counted) == (first, [])
 
 
 def test_what_is_known_of_a_body_counts_from_its_third_turn() -> None:

@@ -104,8 +104,15 @@ def reserved_tokens(conversation: Conversation, known: KnownBeginning | None = N
     size = fixed_size(conversation)
     if known is None:
         return (size + count_bytes(messages)) // BYTES_PER_TOKEN or 1
+    return (size + count_bytes(messages[: known.opening]) + _sum_up(messages, known)) // BYTES_PER_TOKEN or 1
+
+
+def _sum_up(messages: tuple[Message, ...], known: KnownBeginning) -> int:
+    """The bytes of all messages of the list. They are counted once in a request, and only those that are new in it."""
     opening, count = known.opening, known.count
     before: _ReservedSizes | None = known.made.get(_ReservedSizes)
+    if before is not None and before.messages is messages:
+        return before.sums[-1]
     if before is not None and before.holds(messages, opening, count):
         sums = before.sums[: count - opening + 1]
     else:
@@ -113,7 +120,7 @@ def reserved_tokens(conversation: Conversation, known: KnownBeginning | None = N
     for message in messages[count:]:
         sums.append(sums[-1] + count_bytes((message,)))
     known.keep(_ReservedSizes, _ReservedSizes(messages, sums), 40 * len(sums))
-    return (size + count_bytes(messages[:opening]) + sums[-1]) // BYTES_PER_TOKEN or 1
+    return sums[-1]
 
 
 class _ReservedSizes(msgspec.Struct, frozen=True):

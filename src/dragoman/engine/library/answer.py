@@ -187,5 +187,5 @@ def context_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerContext:
         id=id or "req_" + blake2b(ask.source, digest_size=12).hexdigest(),
         include_usage=ask.include_usage,
         request=ask.members,
-        input_tokens=partial(reserved_tokens, ask.conversation),
+        input_tokens=partial(reserved_tokens, ask.conversation, ask.known),
     )

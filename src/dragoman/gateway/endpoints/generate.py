@@ -226,7 +226,7 @@ def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
         created=int(now),
         clock=time.time,
         began=now,
-        input_tokens=partial(reserved_tokens, ask.conversation),
+        input_tokens=partial(reserved_tokens, ask.conversation, ask.known),
         id=record.id,
         include_usage=ask.include_usage,
         request=ask.members,

@@ -133,7 +133,7 @@ class ModelLimiter:
 def _wanted(limits: ModelRateLimits, ask: Ask) -> tuple[int, int]:
     """The tokens to book: input by estimate if it is limited, and the reserve for output."""
     counted = limits.input_tokens_per_minute is not None
-    tokens = reserved_tokens(ask.conversation) if counted else 0
+    tokens = reserved_tokens(ask.conversation, ask.known) if counted else 0
     most = ask.conversation.settings.max_tokens
     return tokens, limits.output_reserve if most is None or most < 0 else min(most, limits.output_reserve)
 
