@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec import Raw
 from tests.corpus import sampled
 from tests.openai_answers import ASKED, folded, meaning, parsed, recorded, rendered, sse
 
@@ -41,6 +42,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_responses import answer_render
 from dragoman.dialects.openai_responses.answer_parse import parse_answer
 from dragoman.dialects.openai_responses.answer_render import DEFAULTS, render_answer
 from dragoman.dialects.openai_responses.dialect import DIALECT
@@ -265,6 +267,23 @@ def test_the_response_repeats_the_request() -> None:
     assert response["tools"] == [{"type": "function", "description": None, "parameters": None, "strict": None}]
     assert response["parallel_tool_calls"] is True
     assert "input" not in response
+
+
+def test_the_same_tools_are_completed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent sends dozens of large ones on every turn, and every answer repeats them."""
+    completed: list[bytes] = []
+    complete = answer_render._tool
+
+    def note(given: bytes) -> bytes:
+        completed.append(given)
+        return complete(given)
+
+    monkeypatch.setattr(answer_render, "_tool", note)
+    for _ in range(3):
+        asked = AnswerContext(request={"tools": Raw(b'[{"type":"function","name":"completed_once"}]')})
+        response = orjson.loads(render_answer(Reply(choices=(Choice((), Stop.END),)), asked))
+        assert response["tools"][0]["description"] is None
+    assert completed == [b'{"type":"function","name":"completed_once"}']
 
 
 def test_hosted_tools_are_kept_and_pictures_shown() -> None:

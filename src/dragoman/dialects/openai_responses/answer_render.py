@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.canonical import base62
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import CallStarted, Started
@@ -172,6 +173,12 @@ def _text(given: Json) -> Json:
 
 
 def _tools(given: Json) -> Json:
+    return complete_tools(bytes(given))  # members of a request are `Raw`, and a key is their text
+
+
+@remembered
+def complete_tools(given: bytes) -> Json:
+    """A list of tools with all that a response says of them. An agent sends the same ones on every turn."""
     try:
         tools = decode_items(given)
     except UNREADABLE:
