@@ -91,6 +91,20 @@ def test_a_short_request_asks_nothing(tmp_path: Path) -> None:
         assert "diagnostics" not in claude.requests[0].body
 
 
+OWN = {"diagnostics": {"previous_message_id": "msg_1"}}
+
+
+@pytest.mark.parametrize(("own", "asked"), [({}, None), (OWN, "msg_1"), ({"diagnostics": None}, None)])
+def test_a_client_that_asks_itself_is_left_alone(tmp_path: Path, own: Wire, asked: str | None) -> None:
+    """A member of its tools that is called so is none of the body."""
+    tool = {"name": "lint", "input_schema": {"type": "object", "properties": {"diagnostics": {"type": "string"}}}}
+    turn = {"role": "user", "content": "Hi"}
+    with serving(tmp_path, "anthropic", "claude-sonnet-4-6", cache="auto") as (running, claude):
+        body = {"max_tokens": 9, "system": LONG, "messages": [turn], "tools": [tool], **own}
+        ask(running, body, "/v1/messages")
+        assert claude.requests[0].body["diagnostics"]["previous_message_id"] == asked
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_openai_is_asked_after_a_miss_that_nobody_can_explain(tmp_path: Path, stream: bool) -> None:
     """The turn after the miss is compared with the answer before it."""

@@ -12,6 +12,7 @@ from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.literals import quote
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.profiles.facts import Stance
+from dragoman.wire.json_reader import member_head
 
 SESSION_KEY, CACHE_QUESTION = "session-key", "cache-question"
 _HEADER = "x-"
@@ -25,7 +26,7 @@ def with_session(request: CompiledRequest, session: str) -> CompiledRequest:
     if request.facts.setting(name).support is Stance.REFUSES:
         return request
     if not name.startswith(_HEADER):
-        body = with_member(request.body, name, quote(session))
+        body = _with_member(request, name, quote(session))
         return request if body is None else replace(request, body=body, changes=(*request.changes, _tell_named(name)))
     if name in request.headers:
         return request
@@ -52,7 +53,7 @@ class CacheQuestionAsked(msgspec.Struct, frozen=True, gc=False):
 def with_question(request: CompiledRequest, question: CacheQuestionAsked) -> CompiledRequest:
     """The request that asks; the same one if the client has that member itself, or if the target refuses it."""
     name, (header, beta) = question.name, question.beta
-    body = None if name in request.facts.refused_settings else with_member(request.body, name, question.value)
+    body = None if name in request.facts.refused_settings else _with_member(request, name, question.value)
     if body is None:
         return request
     headers = request.headers
@@ -67,9 +68,24 @@ def _tell_asked(name: str) -> Change:
     return Change(CACHE_QUESTION, f"/{name}", did, str(Loss.NOTHING), "added", is_shared=True)
 
 
-def with_member(body: bytes, name: str, value: bytes) -> bytes | None:
+def _with_member(request: CompiledRequest, name: str, value: bytes) -> bytes | None:
     """The body with one more member at its end; None if it has one of this name, or may have."""
-    member, end = b'"%b"' % name.encode(), body.rstrip()
-    if body.rfind(member) >= 0 or not end.endswith(b"}"):  # half of what `in` costs
+    end = request.body.rstrip()
+    if _may_have(request, name) or not end.endswith(b"}"):
         return None
-    return b"%b,%b:%b}" % (end[:-1], member, value)
+    return b"".join((memoryview(end)[:-1], member_head(name), value, b"}"))
+
+
+def _may_have(request: CompiledRequest, name: str) -> bool:
+    """Whether a member of the body has this name: the client's own, a setting or extra field, or one that the profile
+    adds. The body itself is not searched: it may be long."""
+    ask, settings, extras = request.ask, request.conversation.settings, request.conversation.extras
+    if ask.dialect == request.dialect and bytes(ask.members.get(name, _NULL)) != _NULL:
+        return True
+    if name in request.added_members or name in settings.nulls or getattr(settings, name, None) is not None:
+        return True
+    return extras is not None and name in extras.fields
+
+
+_NULL = b"null"
+"""Of a client that sends it, it may have been left out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -49,6 +49,8 @@ class CompiledRequest(msgspec.Struct, frozen=True, dict=True):
     """What a gateway in between wraps around the body (internal)."""
     tools_to_run: tuple[WantedTool, ...] = ()
     """Tools of a provider that the target lacks, and that a gateway could run (internal)."""
+    added_members: Collection[str] = ()
+    """Members of the body that the profile adds (internal)."""
 
     def __repr__(self) -> str:
         way = f"{self.ask.dialect} to {self.target}"

@@ -462,6 +462,7 @@ class _Compilation:
             cut=self.cut,
             envelope=profile.envelope,
             tools_to_run=self.tools_to_run,
+            added_members=profile.body.add if profile.body is not None else (),
         )
 
     def _body(self, dialect: Dialect, writing: RenderOptions) -> bytes:
