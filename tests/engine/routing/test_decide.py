@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.library.adapt import read
+from dragoman.engine.routing import sessions
 from dragoman.engine.routing.cache_prices import CacheHabits
 from dragoman.engine.routing.candidates import Candidate, Decision
 from dragoman.engine.routing.decide import LastUse, RoutePolicy, RouterQuestion, Routing
@@ -257,6 +259,22 @@ def test_C27_sessions_are_known_by_their_ids(more: dict[str, Any], key: str) -> 
 def test_agents_name_their_session_in_a_header(headers: dict[str, str], more: dict[str, Any], key: str | None) -> None:
     found = session_key(read({**HI, "max_tokens": 9, **more}, source="anthropic", headers=headers))
     assert found == key if key is not None else found.startswith("auto:")
+
+
+def test_the_metadata_of_a_session_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part of a turn that asks for its session gets what was read before."""
+    searched: list[Any] = []
+    search = sessions._given
+
+    def note(fields: Mapping[str, Any]) -> str:
+        searched.append(fields)
+        return search(fields)
+
+    monkeypatch.setattr(sessions, "_given", note)
+    body = {**HI, "max_tokens": 9, "metadata": {"user_id": '{"session_id":"read once"}'}}
+    asks = [read(body, source="anthropic") for _ in range(3)]
+    assert [session_key(ask) for ask in asks] == ["read once"] * 3
+    assert searched == [body["metadata"], {"session_id": "read once"}]
 
 
 def test_C27_a_session_without_an_id_is_known_by_its_first_words() -> None:

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, remembered
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.messages import USER, Message, Role
 from dragoman.conversation.parts import Text
 
 FIELDS = ("session_id", "conversation_id", "thread_id", "chat_id")
-_NAMING = frozenset({*FIELDS, "metadata"})
+_FIELDS = frozenset(FIELDS)
 HEADERS = ("x-claude-code-session-id", "session-id")
 """In which agents name their session: Claude Code, and Codex."""
 LONGEST = 128
@@ -47,15 +47,22 @@ def find_session(ask: Ask) -> tuple[str, int]:
 def named_session(ask: Ask) -> str:
     """The id that the client gives its conversation; empty if it gives none."""
     members, headers = ask.members, ask.headers
-    metadata: Mapping[str, Any] = {}
-    if not _NAMING.isdisjoint(members):
-        metadata = _metadata(members)
-        if given := _given(members) or _given(metadata):
-            return given
+    if not _FIELDS.isdisjoint(members) and (given := _given(members)):
+        return given
+    in_metadata, by_user = _named_in(bytes(members["metadata"])) if "metadata" in members else ("", "")
+    if in_metadata:
+        return in_metadata
     for name in HEADERS:
         if headers.get(name):
             return headers[name][:LONGEST]
-    return _given(_user(metadata)) if metadata else ""
+    return by_user
+
+
+@remembered
+def _named_in(raw: bytes) -> tuple[str, str]:
+    """The ids that stand in metadata, and in the user's id there. An agent sends the same ones on every turn."""
+    metadata = _plain(raw)
+    return (_given(metadata), _given(_user(metadata))) if isinstance(metadata, dict) else ("", "")
 
 
 def _remember_key(first: Message, words: bytes, mark: int) -> str:
@@ -99,11 +106,6 @@ def _given(fields: Mapping[str, Any]) -> str:
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
             return str(value)[:LONGEST]
     return ""
-
-
-def _metadata(members: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = _plain(members.get("metadata"))
-    return found if isinstance(found, dict) else {}
 
 
 def _user(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
