@@ -32,6 +32,7 @@ UNREADABLE = "Unable to read error response from provider"
 
 _MAX_RAW = 64 * 1024
 _MAX_LOGGED = 4096
+_MAX_SHOWN = 200
 _MAX_DEPTH = 6
 _LONGEST_WAIT = 31 * 86_400.0
 """Seconds. Numbers in error bodies are anybody's: a longer wait is no number that a client can use."""
@@ -76,6 +77,23 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
     )
 
 
+def parse_no_answer(body: bytes, provider: str = "") -> Failure:
+    """The failure in a body that is no answer, although its status says so: the error that it tells, if any."""
+    failure = parse_failure(200, {}, body, provider)
+    text = _bare(_text(body))
+    return unreadable_answer(body) if text[:1] == "<" or failure.message in (text, UNREADABLE) else failure
+
+
+def unreadable_answer(body: bytes) -> Failure:
+    """The failure of a body that nobody can read as an answer. Often it is the page of a proxy or of a login."""
+    text = _bare(_text(body[:_MAX_RAW]))
+    message = f"The provider's answer cannot be read: {msgspec.json.encode(text[:_MAX_SHOWN]).decode()}"
+    if text[:1] == "<":
+        page = _page_text(text)[:_MAX_SHOWN].rstrip(". ")
+        message = f"The provider answered with a page for browsers ({page}). Look whether base_url leads to its API."
+    return Failure(FailureKind.BROKEN_STREAM, message, 502, raw=body[:2000])
+
+
 def _redirected(status: int, location: str, body: bytes, provider: str) -> Failure:
     """An answer that names another address. Only its host is told: what stands behind it may hold a secret."""
     try:
@@ -93,6 +111,10 @@ def _redirected(status: int, location: str, body: bytes, provider: str) -> Failu
 def readable(raw: bytes) -> str:
     """The body for people: its text, or a sentence if it is none."""
     return _text(raw) or (UNREADABLE if raw else "")
+
+
+def _bare(text: str) -> str:
+    return text.strip().lstrip("\ufeff").lstrip()
 
 
 def _text(body: bytes) -> str:
@@ -181,7 +203,7 @@ class _ErrorParser:
         self.limit: int | None = None
 
     def parse_text(self, text: str, depth: int = 0) -> None:
-        text = text.strip().lstrip("\ufeff")
+        text = _bare(text)
         if text.startswith(("event:", "data:", ":")):
             text = _event_data(text)
         found = _embedded(text) if depth < _MAX_DEPTH else None

@@ -25,7 +25,7 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
@@ -41,7 +41,7 @@ from dragoman.dialects.shared.raw_json import (
     items_in,
     text_in,
 )
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
 STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
@@ -310,7 +310,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     try:
         message = decode_answer(body)
         if "error" in message or "content" not in message:
-            return [Failed(parse_failure(200, {}, body))]
+            return [Failed(parse_no_answer(body))]
         blocks = decode_items(message["content"]) if bytes(message["content"]) != b"null" else []
         answer.start(message, out)
         for index, block in enumerate(blocks):
@@ -320,7 +320,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         answer.use(message.get("usage"), out)
         answer.end(out)
     except UNREADABLE:
-        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
+        return [Failed(unreadable_answer(body))]
     return out
 
 

@@ -25,7 +25,7 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
@@ -43,7 +43,7 @@ from dragoman.dialects.shared.raw_json import (
     text_in,
 )
 from dragoman.errors import MalformedRequest
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
 STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
@@ -302,7 +302,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     try:
         fields = decode_answer(body)
         if "output" not in fields:
-            return [Failed(parse_failure(200, {}, body, NAME))]
+            return [Failed(parse_no_answer(body, NAME))]
         answer.start(out)
         for index, block in enumerate(_blocks(fields)):
             answer.whole_block(index, bytes(block), out)
@@ -310,7 +310,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         answer.metadata({"usage": fields["usage"]} if "usage" in fields else {}, out)
         answer.end(out)
     except UNREADABLE:
-        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
+        return [Failed(unreadable_answer(body))]
     return out
 
 

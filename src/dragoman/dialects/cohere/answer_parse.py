@@ -41,7 +41,7 @@ from dragoman.dialects.shared.raw_json import (
     items_in,
     text_in,
 )
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
 REASONS: Mapping[str, Stop] = {
     "COMPLETE": Stop.END,
@@ -268,10 +268,10 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     try:
         members = decode_answer(body)
         if bytes(members.get("message", b""))[:1] != b"{":
-            return [Failed(parse_failure(200, {}, body, NAME))]
+            return [Failed(parse_no_answer(body, NAME))]
         _parse(members, answer, out)
     except (*UNREADABLE, KeyError):
-        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
+        return [Failed(unreadable_answer(body))]
     return [out[-1]] if type(out[-1]) is Failed else out
 
 

@@ -30,14 +30,14 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken, decode_items, decode_members, decode_object, encode
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
 FINISHES: Mapping[str, Stop] = {
     "FINISH_REASON_UNSPECIFIED": Stop.END,
@@ -562,14 +562,18 @@ def _set(holder: Any, step: str | int, piece: _PartialValue) -> None:
         holder[step] = value
 
 
+def tells(chunk: GeminiChunk) -> bool:
+    """Whether it tells anything of an answer."""
+    return chunk.candidates is not None or chunk.prompt_feedback is not ABSENT or chunk.usage_metadata is not ABSENT
+
+
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "") -> list[Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
     chunk, body = decode_broken(decode_chunk, body)
     if chunk is None:
-        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a response that can be read.", raw=body))]
-    known = chunk.candidates is not None or chunk.prompt_feedback is not ABSENT or chunk.usage_metadata is not ABSENT
-    if chunk.error is not ABSENT or not known:
-        return [Failed(parse_failure(200, {}, body))]
+        return [Failed(unreadable_answer(body))]
+    if chunk.error is not ABSENT or not tells(chunk):
+        return [Failed(parse_no_answer(body))]
     answer = GeminiAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
     answer.chunk(chunk, body, out)

@@ -13,13 +13,13 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini import ORIGIN
-from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk, parse_answer
+from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk, parse_answer, tells
 from dragoman.dialects.gemini.answer_render import PartBuilder, error_body, logprobs_result, render_usage
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 from dragoman.wire.json_array import ObjectDecoder
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import SseDecoder, one_line
@@ -81,6 +81,8 @@ class GeminiStreamParser:
         if self._frames is not None:
             for frame in self._frames.close():
                 self._parse_frame(frame.data, out)
+            if not self._answer.begun and self._frames.stray:
+                self._answer.fail(unreadable_answer(bytes(self._frames.stray)), out)
         if self._surrogates.found:
             self._surrogates.mend(out, 0)
             self._surrogates.flush(out)
@@ -106,8 +108,8 @@ class GeminiStreamParser:
             chunk, data = decode_broken(decode_chunk, data, self._surrogates.mark)
         if chunk is None:
             self.skipped += not data.startswith(b"[DONE]")
-        elif chunk.error is not ABSENT:
-            self._answer.fail(parse_failure(200, {}, data), out)
+        elif chunk.error is not ABSENT or (self._objects is not None and not tells(chunk)):
+            self._answer.fail(parse_no_answer(data), out)
         else:
             self._answer.chunk(chunk, data, out)
 

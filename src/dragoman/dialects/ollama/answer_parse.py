@@ -23,7 +23,7 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
@@ -31,7 +31,7 @@ from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, answer_call_id, extras_of, parse_stop
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_object, encode
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_failure, parse_no_answer, unreadable_answer
 from dragoman.wire.ndjson import NdjsonDecoder
 
 STOPS: Mapping[str, Stop] = {
@@ -83,16 +83,33 @@ class OllamaChunk(msgspec.Struct, gc=False):
 decode_chunk = msgspec.json.Decoder(OllamaChunk).decode
 
 
+_MOST_UNREAD = 2000
+
+
 class OllamaAnswerParser:
     """An answer on its way in. `seed` makes the ids of calls that have none. `over`: it has ended or failed. `skipped`
     counts the lines that it could not decode."""
 
-    __slots__ = ("_calls", "_ids", "_kind", "_part", "_parts", "_surrogates", "begun", "over", "seed", "skipped")
+    __slots__ = (
+        "_calls",
+        "_ids",
+        "_kind",
+        "_part",
+        "_parts",
+        "_surrogates",
+        "begun",
+        "over",
+        "seed",
+        "skipped",
+        "unread",
+    )
 
     def __init__(self, seed: str = "") -> None:
         self.seed = seed
         self.begun = False
         self.over = False
+        self.unread = b""
+        """The beginning of the lines that it could not decode."""
         self.skipped = 0
         self._surrogates = SurrogateMender()
         self._part = -1
@@ -109,6 +126,7 @@ class OllamaAnswerParser:
         chunk, text = decode_broken(decode_chunk, line, self._surrogates.mark)
         if chunk is None:
             self.skipped += 1
+            self.unread = (self.unread + line)[:_MOST_UNREAD]
         elif chunk.error is not ABSENT:
             self.fail(parse_failure(200, {}, text, NAME), out)
         else:
@@ -239,7 +257,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     if chunk is None:
         return _parse_lines(body, seed)
     if chunk.error is not ABSENT or (chunk.message is None and chunk.response is ABSENT):
-        return [Failed(parse_failure(200, {}, text, NAME))]
+        return [Failed(parse_no_answer(text, NAME))]
     out: list[Event] = []
     answer = OllamaAnswerParser(seed)
     answer.chunk(chunk, text, out)
@@ -252,7 +270,7 @@ def _parse_lines(body: bytes, seed: str) -> list[Event]:
     answer, lines = OllamaAnswerParser(seed), NdjsonDecoder()
     events = [event for line in (*lines.feed(body), *lines.close()) for event in answer.take(line)]
     if answer.skipped:
-        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a response that can be read.", raw=body))]
+        return [Failed(unreadable_answer(body))]
     if lines.overflowed and not answer.over:
         answer.fail(FRAME_TOO_LONG, events)
     answer.finish(events)

@@ -14,6 +14,7 @@ from dragoman.dialects.ollama.answer_parse import OllamaAnswerParser
 from dragoman.dialects.ollama.answer_render import MessageBuilder, error_body
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
+from dragoman.wire.error_bodies import unreadable_answer
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.ndjson import NdjsonDecoder, line
 
@@ -45,6 +46,8 @@ class OllamaStreamParser(OllamaAnswerParser):
 
     def close(self) -> list[Event]:
         out = [event for line in self._lines.close() for event in self.take(line)]
+        if self.unread and not (self.begun or self.over):
+            self.fail(unreadable_answer(self.unread), out)
         self.finish(out)
         return out
 

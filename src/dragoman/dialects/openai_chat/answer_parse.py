@@ -64,7 +64,7 @@ from dragoman.dialects.openai_chat.schema import (
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_link
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_failure, unreadable_answer
 
 # The words of the API itself, and those that compatible servers are seen or documented to use.
 REASONS: Mapping[str, Stop] = {
@@ -657,14 +657,6 @@ def _objects(raw: Raw) -> Sequence[bytes]:
     return [bytes(item) for item in decode_items(text) if bytes(item)[:1] == b"{"] if text[:1] == b"[" else ()
 
 
-def unreadable(body: bytes) -> Failed:
-    """The failure of a body that is no answer."""
-    beginning = quote(body[:200].decode("utf-8", "replace")).decode()
-    return Failed(
-        Failure(FailureKind.BROKEN_STREAM, f"The provider's answer cannot be read: {beginning}", 502, raw=body[:2000])
-    )
-
-
 def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> list[Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
     answer = ChatAnswerParser(origin or ORIGIN, seed, think_tags)
@@ -675,7 +667,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool 
     except (*UNREADABLE, UnicodeDecodeError):
         read = False
     if not read or not (answer.begun or answer.over):
-        return [unreadable(body)]
+        return [Failed(unreadable_answer(body))]
     if not answer.over:
         answer.finish(out)
     return [out[-1]] if type(out[-1]) is Failed else out

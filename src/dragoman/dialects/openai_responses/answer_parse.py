@@ -35,7 +35,7 @@ from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object, text_in
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_failure, unreadable_answer
 from dragoman.wire.json_reader import render_object, replace_lone_surrogates
 
 
@@ -488,9 +488,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     except UnicodeDecodeError:
         read = False
     if not read:
-        beginning = body[:200].decode("utf-8", "replace")
-        text = f"The provider's answer cannot be read: {beginning}"
-        return [Failed(Failure(FailureKind.BROKEN_STREAM, text, 502, raw=body[:2000]))]
+        return [Failed(unreadable_answer(body))]
     return out
 
 

@@ -55,7 +55,7 @@ from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_no_answer
 from dragoman.wire.json_reader import render_list
 from dragoman.wire.sse import Frame, render_event_frame
 
@@ -252,7 +252,7 @@ class ResponsesStreamParser(OpenAiStreamParser[ResponsesAnswerParser]):
             parsed = False
         if not parsed and body.lstrip()[:1] == b"{":
             self._answer.over = True
-            out.append(Failed(parse_failure(200, {}, body)))
+            out.append(Failed(parse_no_answer(body)))
 
 
 _STOPPED_WITH_ERROR = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Failed
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
+from dragoman.wire.error_bodies import unreadable_answer
 from dragoman.wire.sse import Frame, SseDecoder, one_line
 
 
@@ -59,7 +60,11 @@ class SseStreamParser(ABC, Generic[Answer]):
         if self._decoder.overflowed:
             self._fail_too_long(out)
         if not answer.over and not answer.begun and self._decoder.stray:
-            self._parse_plain_body(one_line(bytes(self._decoder.stray)), out)
+            body = one_line(bytes(self._decoder.stray))
+            self._parse_plain_body(body, out)
+            if not answer.over and not answer.begun:
+                answer.over = True
+                out.append(Failed(unreadable_answer(body)))
         if not answer.over:
             self._end(out)
         return out

@@ -31,13 +31,18 @@ class RelayLines:
 
     def feed(self, data: bytes) -> bytes:
         """The lines that are complete."""
-        data = self._held + data
+        data, out = self._held + data, b""
+        if self._open:
+            at = data.find(b"\n") + 1 or len(data)
+            self._open = data[at - 1 : at] != b"\n"
+            out, data = self._redacted(data[:at]), data[at:]
         at = data.rfind(b"\n") + 1
-        was_open, self._open = self._open, self._open and not at
-        if len(data) - at > _MOST:
-            at, self._open = len(data), True
+        out += self._clean(data[:at])
         self._held = data[at:]
-        return self._redacted(data[:at]) if was_open or self._open else self._clean(data[:at])
+        if len(self._held) > _MOST:
+            out += self._redacted(self._held.removeprefix(BOM))
+            self._held, self._open = b"", True
+        return out
 
     def close(self) -> bytes:
         """The rest of a stream that ended properly, if without its last line break."""

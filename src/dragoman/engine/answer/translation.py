@@ -55,7 +55,7 @@ from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.engine.tool_runs.run_functions import declares_by_members
 from dragoman.profiles.profile import NO_ENVELOPE
 from dragoman.rules.reasoning import issuer
-from dragoman.wire.sse import DONE_FRAME
+from dragoman.wire.sse import BOM, DONE_FRAME
 
 __all__ = ["Translation", "translation_of"]
 
@@ -251,6 +251,9 @@ class Translation:
             if self._beginning is not None:
                 self._seek_thinking(data)
             return self._write((self._parser or self._reader()).feed(data))
+        if self._observer is None and _is_plain(data, self._upstream.framing):
+            self.relays = False
+            return self._feed(data)
         observer = self._observer or self._observe()
         observer.see(data)
         unseen = data
@@ -326,6 +329,7 @@ class Translation:
 
     def whole(self, body: bytes) -> bytes:
         """A whole reply, or the body of an error if `failure` is set afterwards."""
+        body = body.removeprefix(BOM)
         relays = self._relays_whole and not (self._thinking_parts and _THINKING_PART in body)
         if self._beginning is not None:
             self._seek_thinking(body)
@@ -357,6 +361,7 @@ class Translation:
 
     def read_whole(self, body: bytes) -> list[Event]:
         """The events of a whole reply, with the client's names and ids."""
+        body = body.removeprefix(BOM)
         events = self._noted(
             self._upstream.answers.parse(body, self._origin, seed=self._context.id, think_tags=self._think_tags)
         )
@@ -592,7 +597,8 @@ class Translation:
         if proper or _tells_its_failure(observer):
             rest = self._frames.close() if self._frames is not None else b""
             return rest if proper or observer.marked_end else rest + self._client.stream_end
-        return self._end_of_frame(observer) + self._writer().render([Failed(UNFINISHED.at(self.provider))])
+        failure = self.failure or UNFINISHED
+        return self._end_of_frame(observer) + self._writer().render([Failed(failure.at(self.provider))])
 
     def _close_observer(self, observer: RelayObserver | BinaryObserver) -> bool:
         self.ended = observer.close()
@@ -606,6 +612,12 @@ class Translation:
         if self._frames is not None:
             return self._frames.drop()
         return b"\n\n" if observer.cut_short else b""
+
+
+def _is_plain(beginning: bytes, framing: Framing) -> bool:
+    """Whether a server answers a request for a stream with a whole body or a page."""
+    first = beginning.lstrip(BOM + b" \t\r\n")[:1]
+    return first == b"<" or (framing is Framing.SSE and first in (b"{", b"["))
 
 
 def _asks_for_runs(prompt: Conversation | None) -> bool:
