@@ -44,6 +44,12 @@ def test_a_call_and_its_result_become_one_text_with_what_is_cited() -> None:
     assert ("provider-run", "/messages/1/content/0", "metadata", False) in done.changes
 
 
+def test_a_citation_without_words_adds_nothing() -> None:
+    text = {"type": "text", "text": "Blue.", "citations": [{**CITATION, "cited_text": ""}]}
+    done = sent(claude(CALL, RESULT, text), "openai/gpt-4o", source="anthropic")
+    assert '"' not in done.json["messages"][1]["content"]
+
+
 def test_its_own_vendor_gets_it_back() -> None:
     assert run(provider_run, claude(CALL, RESULT), facts("anthropic"), source="anthropic").untouched
 

@@ -188,5 +188,9 @@ def _sentences(value: Json) -> Iterator[tuple[str, str]]:
     except (msgspec.DecodeError, RecursionError):
         return
     for item in items:
-        if isinstance(item, dict) and isinstance(item.get("url"), str) and isinstance(item.get("cited_text"), str):
+        if isinstance(item, dict) and isinstance(item.get("url"), str) and _has_words(item.get("cited_text")):
             yield item["url"], f'"{item["cited_text"].strip()}"'
+
+
+def _has_words(text: object) -> bool:
+    return isinstance(text, str) and bool(text.strip())
