@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Answer = tuple[int, Any]
-"""A status, and a body: bytes, what becomes JSON, or a tuple of bytes that are sent one after the other."""
+"""A status, and a body: bytes, what becomes JSON, or a tuple or iterator of bytes that are sent one after the other."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ def upstream(answer: Callable[[Seen], Answer | None] = lambda seen: None) -> Ite
             running.seen.append(seen)
             status, body = running.answer(seen) or (200, GOOD)
             self.send_response(status)
-            if isinstance(body, tuple):
+            if isinstance(body, (tuple, Iterator)):
                 self._stream(body)
                 return
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -87,7 +87,7 @@ def upstream(answer: Callable[[Seen], Answer | None] = lambda seen: None) -> Ite
             self.end_headers()
             self.wfile.write(content)
 
-        def _stream(self, pieces: tuple[bytes, ...]) -> None:
+        def _stream(self, pieces: Iterable[bytes]) -> None:
             self.send_header("content-type", "text/event-stream")
             self.send_header("connection", "close")
             self.end_headers()

@@ -266,7 +266,10 @@ class Dispatch:
         feed, held, seen = translation.feed, self._held, self._seen
         note = self.exchange.note_provider_changes if self.exchange.reads_provider_changes else None
         tail = bytearray() if self.exchange.reads_end else None
+        settled = translation.settled
         try:
+            if settled:
+                await self._stream_ended()  # before the client can go on
             if opened.first:
                 yield opened.first
             try:
@@ -282,6 +285,9 @@ class Dispatch:
                             del tail[:-LARGE]
                     out = feed(chunk) if held <= LARGE else await self.work.run_to_end(partial(feed, chunk))
                     if out:
+                        if translation.settled and not settled:
+                            settled = True
+                            await self._stream_ended()
                         held = 0
                         yield out
                     if translation.failure is not None:
@@ -291,7 +297,8 @@ class Dispatch:
                 last = translation.fail(transport_failure(fault))
             if tail:
                 self.exchange.note_diagnosis(bytes(tail[-LARGE:]))
-            await self._stream_ended()
+            if not settled:
+                await self._stream_ended()
             if last:
                 yield last
         finally:

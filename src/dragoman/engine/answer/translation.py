@@ -111,6 +111,7 @@ class Translation:
         "kept",
         "provider",
         "relays",
+        "settled",
         "started",
         "stop",
         "usage",
@@ -152,6 +153,8 @@ class Translation:
         """State that the client's dialect cannot carry, by the key under which the next turn finds it."""
         self.started = self.ended = self._is_closed = False
         """The client has been given something; the answer came to its proper end."""
+        self.settled = False
+        """`kept` has all that there is: the answer is over, though its stream may still be open."""
         self.provider = self._stop_word = ""
         self._client_calls: ClientCalls | None = None
         self._provider_runs: ProviderRuns | None = None
@@ -260,11 +263,7 @@ class Translation:
         if self._beginning is not None:
             unseen = self._seek_thinking(data)
         if self._capture is not None:
-            for event in self._reader().feed(unseen):
-                self._capture.add(event)
-            self._captured += len(unseen)
-            if self._captured > _MOST_CAPTURED:
-                self._capture = self._parser = None
+            self._capture_from(self._capture, unseen)
         self.failure = observer.failure
         if data.endswith(DONE_FRAME) and not (self.started or self.failure or self.has_begun(data)):
             return b""  # the end of an answer that never began: the error comes first
@@ -275,6 +274,17 @@ class Translation:
             self._relay = observer, self._frames
             self._pass_words = self._frames.pass_words if isinstance(self._frames, RelayFrames) else None
         return self._frames.feed(data)
+
+    def _capture_from(self, capture: ReasoningCapture, data: bytes) -> None:
+        """Gather state from a piece of a relayed stream."""
+        events = self._reader().feed(data)
+        for event in events:
+            capture.add(event)
+        self._captured += len(data)
+        if self._captured > _MOST_CAPTURED:
+            self._capture = self._parser = None
+        elif events and type(events[-1]) is Ended:
+            self._finish_capture()
 
     def _seek_thinking(self, data: bytes) -> bytes:
         """Gather state from here on if the answer has thinking; all that came so far. Models think first."""
@@ -512,6 +522,8 @@ class Translation:
                 self._capture.add(event)
         if self._provider_runs is not None:
             events = self._provider_runs.put(events)
+        if self.ended:
+            self._finish_capture()
         return events if self._client_calls is None else self._client_calls.put(events)
 
     def _started(self, event: Started) -> Started:
@@ -587,6 +599,7 @@ class Translation:
         if self._capture is not None and self.failure is None:
             runs = self._provider_runs
             self.kept = self._capture.close() if runs is None else {**self._capture.close(runs.unshown), **runs.kept}
+            self._capture, self.settled = None, True
 
     def _close_relay(self, observer: RelayObserver | BinaryObserver) -> bytes:
         """A relayed stream that broke off gets the error that its dialect has for this."""

@@ -463,6 +463,7 @@ class _Compilation:
             envelope=profile.envelope,
             tools_to_run=self.tools_to_run,
             added_members=profile.body.add if profile.body is not None else (),
+            has_native_tools=self.has_native_tools,
         )
 
     def _body(self, dialect: Dialect, writing: RenderOptions) -> bytes:

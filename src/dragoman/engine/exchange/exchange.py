@@ -27,7 +27,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Call
 from dragoman.conversation.provider_tools import Family, McpServer
 from dragoman.conversation.replies import Stop, Usage, sum_usage
-from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped
@@ -486,7 +486,7 @@ class Exchange(Generic[D]):
             return instead
         if one_by_one:
             return self._send_all(self.ask.conversation.settings.n or 0)
-        if self._splits and (runs or self._may_pause(request)):
+        if self._splits and (runs or (request.has_native_tools and self._may_pause())):
             return self._send_rounds(runs or ())
         if visit.refused is not None or visit.learnt:
             self._recovery.note_lesson()
@@ -497,10 +497,9 @@ class Exchange(Generic[D]):
         is_round = self._write is not None and self._options.answer is None
         return (self._splits and not one_by_one) or is_round
 
-    def _may_pause(self, request: CompiledRequest) -> bool:
+    def _may_pause(self) -> bool:
         """Whether the provider may end the answer before the model has, for a client that cannot send it back."""
-        paused = dialect(self.visit.target.facts.dialect).pauses and not dialect(self.ask.dialect).pauses
-        return paused and NativeTool in map(type, request.conversation.tools)
+        return dialect(self.visit.target.facts.dialect).pauses and not dialect(self.ask.dialect).pauses
 
     def _is_asked_for_each(self) -> bool:
         target = self.visit.target

@@ -1,0 +1,108 @@
+"""A client that has read the end of a stream goes on at once. What its next turn needs is kept by then, even if the
+provider has not closed the stream yet."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gateway.running import gateway, provider
+from tests.gateway.upstream import Answer, Seen, upstream
+
+from dragoman.emulators.signatures import mint
+
+CLAUDE = "claude-sonnet-4-5"
+SIGNATURE = mint(f"anthropic/{CLAUDE}", "I should look.")
+TOOL: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+SECONDS = 30
+"""How long a stream stays open at most if nothing follows."""
+
+
+def frame(event: dict[str, Any]) -> bytes:
+    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+
+
+def claude() -> Iterator[bytes]:
+    """Thinks, and calls a function."""
+    thought: Any = {"type": "thinking", "thinking": "", "signature": ""}
+    blocks: list[Any] = [
+        (thought, {"type": "thinking_delta", "thinking": "I should look."}),
+        (None, {"type": "signature_delta", "signature": SIGNATURE}),
+        (
+            {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}},
+            {"type": "input_json_delta", "partial_json": "{}"},
+        ),
+    ]
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": CLAUDE, "content": [], "stop_reason": None}
+    yield frame({"type": "message_start", "message": {**head, "usage": {"input_tokens": 1, "output_tokens": 1}}})
+    index = -1
+    for begun, delta in blocks:
+        if begun is not None:
+            if index >= 0:
+                yield frame({"type": "content_block_stop", "index": index})
+            index += 1
+            yield frame({"type": "content_block_start", "index": index, "content_block": begun})
+        yield frame({"type": "content_block_delta", "index": index, "delta": delta})
+    yield frame({"type": "content_block_stop", "index": index})
+    yield frame({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}})
+    yield frame({"type": "message_stop"})
+
+
+def deepseek() -> Iterator[bytes]:
+    """The same in the Chat dialect, which is relayed."""
+    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    for delta, stop in (
+        ({"role": "assistant", "content": None, "reasoning_content": "I should look."}, None),
+        ({"tool_calls": [call]}, None),
+        ({}, "tool_calls"),
+    ):
+        choice = {"index": 0, "delta": delta, "finish_reason": stop}
+        chunk = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+        yield b"data: " + json.dumps(chunk).encode() + b"\n\n"
+    yield b"data: [DONE]\n\n"
+
+
+SERVED: Any = {
+    "translated": ("anthropic", CLAUDE, claude, '"signature": "' + SIGNATURE),
+    "relayed": ("deepseek", "deepseek-v4-pro", deepseek, '"reasoning_content": "I should look."'),
+}
+
+
+@pytest.mark.parametrize("way", SERVED)
+def test_the_next_turn_finds_the_thinking_while_the_stream_is_still_open(tmp_path: Path, way: str) -> None:
+    profile, model, events, wanted = SERVED[way]
+    followed = threading.Event()
+
+    def held() -> Iterator[bytes]:
+        yield from events()
+        followed.wait(SECONDS)
+
+    def answer(seen: Seen) -> Answer:
+        if len(seen.body["messages"]) == 1:
+            return 200, held()
+        followed.set()
+        return 400, {"error": {"message": "That is all."}}
+
+    with upstream(answer) as behind:
+        base = behind.url.removesuffix("/v1") if profile == "anthropic" else behind.url
+        config = {"providers": {"p": provider(profile, base)}, "models": {"m": {"target": f"p/{model}"}}}
+        with gateway(config, tmp_path) as one:
+            asked: Any = {"role": "user", "content": "Look."}
+            client = one.openai()
+            given: Any = {"model": "m", "tools": [TOOL], "reasoning_effort": "high"}
+            with client.chat.completions.create(messages=[asked], stream=True, **given) as chunks:
+                deltas = [one.delta for chunk in chunks for one in chunk.choices]
+            (call,) = [call for delta in deltas for call in delta.tool_calls or () if call.id]
+            function = {"name": "look", "arguments": "{}"}
+            called: Any = {
+                "role": "assistant",
+                "tool_calls": [{"id": call.id, "type": "function", "function": function}],
+            }
+            result: Any = {"role": "tool", "tool_call_id": call.id, "content": "Done."}
+            with pytest.raises(Exception, match="That is all"):
+                client.chat.completions.create(messages=[asked, called, result], **given)
+    assert wanted in json.dumps(behind.bodies()[1]["messages"])
