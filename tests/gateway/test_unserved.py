@@ -37,6 +37,15 @@ CASES = [
     ("POST", "/v1beta/models/google/gemini-3:embedContent", {}, "gemini"),
     ("POST", "/v1beta/cachedContents", {}, "gemini"),
     ("GET", "/v1beta/files", {}, "gemini"),
+    ("POST", "/upload/v1beta/files", {}, "gemini"),
+    ("POST", "/v1beta/batches/b:cancel", {}, "gemini"),
+    ("POST", "/v1beta/interactions", {}, "gemini"),
+    ("GET", "/v1beta/interactions/i", {}, "gemini"),
+    ("POST", "/v1beta/interactions/i/cancel", {}, "gemini"),
+    ("POST", "/v1beta/fileSearchStores", {}, "gemini"),
+    ("POST", "/v1/vector_stores", {}, "openai-chat"),
+    ("GET", "/v1/containers/c", {}, "openai-chat"),
+    ("POST", "/v1/uploads", {}, "openai-chat"),
 ]
 SHAPES = {
     "openai-chat": ("error", "code", "not_implemented"),

@@ -149,6 +149,7 @@ class UnservedPath(msgspec.Struct, frozen=True):
     methods: tuple[str, ...] = ("GET", "POST", "DELETE")
 
 
+AT_PROVIDER = "they belong to a provider: ask it at its own address"
 SEND_NOW = "send the requests one by one, or ask the provider for a batch at its own address"
 
 MODEL_ENDPOINTS = (

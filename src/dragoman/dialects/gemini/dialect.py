@@ -14,6 +14,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.dialects.contracts.stored_prompts import StoredPromptForm
 from dragoman.dialects.dialect import (
+    AT_PROVIDER,
     MODEL_ENDPOINTS,
     SEND_NOW,
     TEXT,
@@ -156,6 +157,7 @@ _REQUIRED = {"contents": {"type": "array", "minItems": 1, "items": _CONTENT}}
 
 _INLINE = "put the file into the request as `inlineData`, or ask the provider at its own address"
 _UNCACHED = "send the whole content with every request; providers cache a prompt that begins the same by themselves"
+_GENERATE = "use generateContent (`client.models.generate_content`, `client.chats`), which every model here answers"
 _EMBED = "POST /v1/embeddings with `model` and `input` is passed on to the provider of the model"
 _UNSERVED = (
     UnservedPath("/models/{model}:batchGenerateContent", SEND_NOW, ("POST",)),
@@ -164,9 +166,15 @@ _UNSERVED = (
     UnservedPath("/cachedContents", _UNCACHED, ("GET", "POST")),
     UnservedPath("/cachedContents/{id}", _UNCACHED, ("GET", "PATCH", "DELETE")),
     UnservedPath("/batches", SEND_NOW, ("GET",)),
-    UnservedPath("/batches/{id}", SEND_NOW, ("GET", "DELETE")),
+    UnservedPath("/batches/{id}", SEND_NOW, ("GET", "POST", "DELETE")),
     UnservedPath("/files", _INLINE, ("GET", "POST")),
     UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
+    UnservedPath("/upload/{id}/files", _INLINE, ("POST",)),
+    UnservedPath("/fileSearchStores", AT_PROVIDER, ("GET", "POST")),
+    UnservedPath("/fileSearchStores/{id}", AT_PROVIDER, ("GET", "DELETE")),
+    UnservedPath("/interactions", _GENERATE, ("POST",)),
+    UnservedPath("/interactions/{id}", _GENERATE, ("GET", "DELETE")),
+    UnservedPath("/interactions/{id}/cancel", _GENERATE, ("POST",)),
 )
 
 _VERTEX = "/publishers/google/models/{model}"

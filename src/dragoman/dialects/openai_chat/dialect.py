@@ -9,6 +9,7 @@ from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
 from dragoman.conversation.traits import STREAM_MARKS
 from dragoman.dialects.dialect import (
+    AT_PROVIDER,
     MODEL_ENDPOINTS,
     SEND_NOW,
     TEXT,
@@ -118,6 +119,11 @@ _UNSERVED = (
     UnservedPath("/files", _INLINE, ("GET", "POST")),
     UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
     UnservedPath("/files/{id}/content", _INLINE, ("GET",)),
+    UnservedPath("/uploads", _INLINE, ("POST",)),
+    UnservedPath("/vector_stores", AT_PROVIDER, ("GET", "POST")),
+    UnservedPath("/vector_stores/{id}", AT_PROVIDER, ("GET", "POST", "DELETE")),
+    UnservedPath("/containers", AT_PROVIDER, ("GET", "POST")),
+    UnservedPath("/containers/{id}", AT_PROVIDER, ("GET", "DELETE")),
 )
 
 DIALECT = Dialect(
