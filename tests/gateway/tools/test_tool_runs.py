@@ -213,6 +213,7 @@ SEARX = {
     "results": [
         {"url": "https://a.example.com/1", "title": "One", "content": "First\n text", "publishedDate": "2026-01-02"},
         {"url": "https://b.example.net/2", "title": "Two", "content": None, "engines": ["x"]},
+        {"url": None, "title": "A table of figures", "kvmap": {"cats": 9}},
         {"url": "https://evil.com/example.net", "title": "Three"},
     ],
 }

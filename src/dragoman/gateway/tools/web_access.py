@@ -51,7 +51,7 @@ class WebFailed(Exception):
 class _SearxResult(msgspec.Struct):
     """What SearXNG documents of a result (`/search?format=json`), as far as it is shown."""
 
-    url: str = ""
+    url: str | None = ""
     title: str | None = ""
     content: str | None = ""
     publishedDate: str | None = None  # noqa: N815 (its own spelling)
@@ -86,7 +86,7 @@ class WebAccess:
                 found = msgspec.json.decode(await answer.read(_ANSWER), type=_SearxAnswer).results
         except (TransportFailure, msgspec.DecodeError) as failure:
             raise WebFailed("unavailable", "The search engine does not answer as it should.") from failure
-        pages = [_found_page(one) for one in found]
+        pages = [_found_page(one, one.url) for one in found if one.url]  # those without are facts and figures
         shown = [page for page in pages if is_allowed_page(page.url, tool.allowed_domains, tool.blocked_domains)]
         return tuple(shown[: config.results])
 
@@ -121,9 +121,9 @@ class WebAccess:
         return self._public
 
 
-def _found_page(found: _SearxResult) -> FoundPage:
+def _found_page(found: _SearxResult, url: str) -> FoundPage:
     text = " ".join((found.content or "")[:_LONGEST_TEXT].split())
-    return FoundPage(found.url[:_LONGEST_URL], (found.title or "")[:300], text, (found.publishedDate or "")[:40])
+    return FoundPage(url[:_LONGEST_URL], (found.title or "")[:300], text, (found.publishedDate or "")[:40])
 
 
 def check_url(url: str, tool: ProviderTool) -> None:
