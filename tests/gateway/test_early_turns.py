@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gateway.running import gateway, provider
+from tests.gateway.running import gateway, provider, wait_for
 from tests.gateway.upstream import Answer, Seen, upstream
 
 from dragoman.emulators.signatures import mint
@@ -75,24 +75,23 @@ SERVED: Any = {
 @pytest.mark.parametrize("way", SERVED)
 def test_the_next_turn_finds_the_thinking_while_the_stream_is_still_open(tmp_path: Path, way: str) -> None:
     profile, model, events, wanted = SERVED[way]
-    followed = threading.Event()
+    over = threading.Event()
 
     def held() -> Iterator[bytes]:
         yield from events()
-        followed.wait(SECONDS)
+        over.wait(SECONDS)
 
     def answer(seen: Seen) -> Answer:
         if len(seen.body["messages"]) == 1:
             return 200, held()
-        followed.set()
         return 400, {"error": {"message": "That is all."}}
 
     with upstream(answer) as behind:
         base = behind.url.removesuffix("/v1") if profile == "anthropic" else behind.url
         config = {"providers": {"p": provider(profile, base)}, "models": {"m": {"target": f"p/{model}"}}}
-        with gateway(config, tmp_path) as one:
+        with gateway(config, tmp_path) as running:
             asked: Any = {"role": "user", "content": "Look."}
-            client = one.openai()
+            client = running.openai()
             given: Any = {"model": "m", "tools": [TOOL], "reasoning_effort": "high"}
             with client.chat.completions.create(messages=[asked], stream=True, **given) as chunks:
                 deltas = [one.delta for chunk in chunks for one in chunk.choices]
@@ -105,4 +104,8 @@ def test_the_next_turn_finds_the_thinking_while_the_stream_is_still_open(tmp_pat
             result: Any = {"role": "tool", "tool_call_id": call.id, "content": "Done."}
             with pytest.raises(Exception, match="That is all"):
                 client.chat.completions.create(messages=[asked, called, result], **given)
+            wait_for(lambda: running.busy() == (0, 0))
+            entries = running.services.records.recent._entries
+            over.set()
     assert wanted in json.dumps(behind.bodies()[1]["messages"])
+    assert sorted([entry.status for entry in entries]) == [200, 400], "who has all of an answer may hang up"

@@ -79,8 +79,7 @@ async def generate(
             record.notices += fault.headers
         await _refuse(outbound, record, as_failure(fault))
     except ClientGone:
-        record.status = GONE
-        record.failure = record.failure or Failure(FailureKind.NETWORK, "the client has gone", GONE)
+        _note_gone(outbound, record)
         raise
     except BaseException:
         record.status = 500
@@ -288,6 +287,17 @@ async def _stream(
     finally:
         await pieces.aclose()
         record.failure = record.failure or dispatch.exchange.failure
+
+
+def _note_gone(outbound: Outbound, record: RequestRecord) -> None:
+    """The client has gone. If it had the whole of a stream by then, nothing went wrong: SDKs stop at the last event."""
+    gone, exchange = Failure(FailureKind.NETWORK, "the client has gone", GONE), record.exchange
+    if record.failure is None and exchange is not None and outbound.started:
+        exchange.cut(gone)
+        record.failure = exchange.failure
+    else:
+        record.failure = record.failure or gone
+    record.status = record.status if record.failure is None else GONE
 
 
 async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
