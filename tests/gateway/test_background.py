@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,6 +14,10 @@ import pytest
 from tests.gateway.running import Running, gateway, provider, wait_for
 
 from dragoman.config.client_keys import sha256_of
+from dragoman.conversation.events import Failed, Started
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_responses.endpoints.background import BACKGROUND
 from dragoman.dialects.registry import dialect
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.gateway.state import background_answers
@@ -113,6 +118,17 @@ def test_what_the_provider_refuses_has_failed(stage: tuple[Running, RunningEmula
     assert "unknown" in done.error.message
     with pytest.raises(openai.BadRequestError, match="store"):
         one.responses.create(**ASK, store=False)
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_failed_job_has_the_code_of_a_failed_stream(kind: FailureKind) -> None:
+    failure = Failure(kind, "It broke.", code="a_providers_own")
+    kept = json.loads(BACKGROUND.render_ended(b'{"id":"resp_1"}', "failed", failure))
+    stream = dialect("openai-responses").answers.stream_renderer(AnswerContext(id="resp_1"))
+    told = stream.render([Started("resp_1"), Failed(failure)])
+    last = json.loads(told[told.rindex(b"data: ") + 6 :])
+    assert last["response"]["error"] == kept["error"]
+    assert kept["error"]["code"]
 
 
 def test_a_job_whose_process_died_has_failed_and_is_not_run_again(stage: tuple[Running, RunningEmulator]) -> None:

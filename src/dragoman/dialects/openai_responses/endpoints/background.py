@@ -14,7 +14,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Choice, Reply
 from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_responses.answer_render import render_answer
+from dragoman.dialects.openai_responses.answer_render import render_answer, response_error
 from dragoman.dialects.openai_responses.endpoints.stored_answers import (
     ITEM_DONE,
     UNREADABLE_ANSWER,
@@ -134,8 +134,8 @@ def _is_background(state: Json) -> bool:
 
 def _ended(state: Json, status: str, failure: Failure | None) -> Json:
     members: dict[str, bytes | Raw] = dict(split_members(state))
-    found = {"code": failure.code or "server_error", "message": failure.message} if failure is not None else None
-    return render_object(members | {"status": quote(status), "error": msgspec.json.encode(found)})
+    error = response_error(failure) if failure is not None else b"null"
+    return render_object(members | {"status": quote(status), "error": error})
 
 
 def _render_failed(state: Json, number: int) -> bytes:
