@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.sdk_readers import Loopback, loopback
 
 from dragoman.conversation.events import CallStarted
 from dragoman.dialects.openai_chat.dialect import finish_stripped_chunk
@@ -200,9 +202,9 @@ ODD_CHUNKS = [
     _chunk({"index": [], "id": "a", "function": {"name": "f"}}),
     _chunk({"index": 0, "id": [1], "function": {"name": "f"}}),
     _chunk({"index": 0, "id": "a", "function": "f"}),
-    {"choices": [{"index": {}, "delta": {"tool_calls": [{"id": "a"}]}}]},
-    {"choices": [{"delta": {"tool_calls": [None, 7]}}, None]},
-    {"choices": [{"delta": {"tool_calls": {"id": "a"}}}]},
+    {"choices": [{"index": 0, "delta": {"tool_calls": [{"id": "a"}]}}]},
+    {"choices": [{"index": 0, "delta": {"tool_calls": [None, 7]}}]},
+    {"choices": [{"index": 0, "delta": {"tool_calls": {"id": "a"}}}]},
 ]
 
 
@@ -220,7 +222,7 @@ def test_arguments_as_an_object_become_a_text() -> None:
     assert json.loads(out[6:]) == _chunk(_begin("f", '{"a":1}', index=0, id="a"))
 
 
-@pytest.mark.parametrize("chunk", [_chunk(_call("f", index=0)), {"text": '"function": "function":'}, {"choices": []}])
+@pytest.mark.parametrize("chunk", [_chunk(_call("f", index=0)), {"choices": [], "text": '"function": "function":'}])
 def test_every_other_chunk_keeps_its_bytes(chunk: dict[str, Any]) -> None:
     frame = b"data:  " + json.dumps(chunk).encode() + b"\n\n"
     assert RelayFrames(None, rewrite=MisreadChunks()).feed(frame) == frame
@@ -238,3 +240,55 @@ def test_of_calls_without_end_the_first_are_told_apart(several: str) -> None:
         last = relay.feed(frame)
     assert last == frame
     assert len(rewrite.calls) + sum(len(begun.ids) for begun in rewrite.calls.values()) < 3_000
+
+
+def _words(text: str, stop: str | None = None, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": stop, **more}
+    return {"id": "a", "object": "chat.completion.chunk", "choices": [choice]}
+
+
+LACKING: dict[str, list[dict[str, Any]]] = {
+    "choices that are null": [{"id": "a", "choices": None}],
+    "no choices": [{"id": "a", "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}],
+    "a choice that is null": [{"id": "a", "choices": [None]}],
+    "a delta that is null": [_words("", delta=None)],
+    "no delta": [{"id": "a", "choices": [{"index": 0, "finish_reason": None}]}],
+    "an index that is null": [_words("", index=None)],
+    "a message": [{"id": "a", "choices": [{"index": 0, "message": {"role": "assistant", "content": ""}}]}],
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+@pytest.mark.parametrize("size", [7, 4096])
+def test_the_sdk_reads_chunks_that_lack_what_every_chunk_has(name: str, size: int, sdks: Loopback) -> None:
+    seen = _read(sdks, [_words("a"), *LACKING[name], _words("b", "stop")], size)
+    assert (seen.choices[0].message.content, seen.choices[0].finish_reason) == ("ab", "stop")
+
+
+@pytest.mark.parametrize(
+    ("reasons", "shown"),
+    [
+        (["tool_calls", "stop"], "tool_calls"),
+        (["stop", "stop"], "stop"),
+        (["stop", "tool_calls"], "tool_calls"),
+        (["", "tool_calls", "", "tool_calls"], "tool_calls"),
+    ],
+)
+def test_the_sdk_gets_the_reason_that_tells_more(reasons: list[str], shown: str, sdks: Loopback) -> None:
+    seen = _read(sdks, [_words("a"), *[_words("", reason) for reason in reasons]], 4096)
+    assert seen.choices[0].finish_reason == shown
+
+
+@pytest.fixture(scope="module")
+def sdks() -> Iterator[Loopback]:
+    with loopback() as server:
+        yield server
+
+
+def _read(sdks: Loopback, chunks: list[dict[str, Any]], size: int) -> Any:
+    wire = b"".join([b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]) + b"data: [DONE]\n\n"
+    relay = RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks("seed"))
+    out = b"".join([relay.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + relay.close()
+    sdks.serve(out, stream=True)
+    with sdks.openai.chat.completions.stream(model="m", messages=[{"role": "user", "content": "hi"}]) as stream:
+        return stream.get_final_completion()

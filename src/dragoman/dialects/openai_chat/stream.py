@@ -96,8 +96,8 @@ class PlainDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 class PlainChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     delta: PlainDelta
-    index: int = 0
-    finish_reason: Literal["stop", "length", "tool_calls", "content_filter", "function_call"] | None = None
+    index: int
+    finish_reason: Literal["stop", ""] | None = None
     native_finish_reason: str | None = None
     logprobs: None = None
 
@@ -117,6 +117,36 @@ class PlainChunk(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 check_plain_chunk = msgspec.json.Decoder(PlainChunk).decode
 """Raises DecodeError for any other chunk."""
+
+
+class _OpenChoice(msgspec.Struct, gc=False):
+    delta: dict[str, msgspec.Raw]
+    index: int
+    finish_reason: Nothing = None
+
+
+class _OpenChunk(msgspec.Struct, gc=False):
+    choices: list[_OpenChoice]
+
+
+_check_open_chunk = msgspec.json.Decoder(_OpenChunk).decode
+"""Raises DecodeError for a chunk that ends a choice or lacks members that every chunk of OpenAI's has."""
+
+
+def _with_members(chunk: dict[str, Any]) -> dict[str, Any]:
+    """A chunk with the members that every chunk of OpenAI's has, and that its SDKs read without a look."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list):
+        return {**chunk, "choices": []}
+    return {**chunk, "choices": [_with_delta(choice) for choice in choices if isinstance(choice, dict)]}
+
+
+def _with_delta(choice: dict[str, Any]) -> dict[str, Any]:
+    choice = {**choice, "index": choice["index"] if isinstance(choice.get("index"), int) else 0}
+    if isinstance(choice.get("delta"), dict):
+        return choice
+    message, text = choice.pop("message", None), choice.pop("text", None)
+    return {**choice, "delta": message if isinstance(message, dict) else {"content": text} if text else {}}
 
 
 def _split_calls(chunk: dict[str, Any]) -> list[Any]:
@@ -170,37 +200,48 @@ class _BegunCalls(msgspec.Struct):
 class MisreadChunks(msgspec.Struct):
     """Writes chunks that clients misread: one with several calls is split, and one that ends in an error has it as a
     member, where clients look for one. Calls are numbered in their order, since some servers give all of them the same
-    number or none; each has an id, and has it and its name once. Once they are too many, the rest stays as it is."""
+    number or none; each has an id, and has it and its name once. Once they are too many, the rest stays as it is. A
+    chunk without choices, or a choice without a delta, has an empty one. A choice that has stopped does not stop again:
+    clients take the last reason, and leave the calls of a turn that seems to end with its text."""
 
     seed: str = ""
     renumbers: bool = False
     calls: dict[int, _BegunCalls] = {}
+    stopped: dict[int, str] = {}
     room: int = _ROOM
 
     def may_be_misread(self, payload: bytes) -> bool:
         at = payload.find(b'"tool_calls"')
         if at >= 0 and (self.renumbers or _may_begin_call(payload[at:])):
             return True
-        lowered = payload.lower()
-        return any(word in lowered for word in _FAILURE_WORDS)
+        try:
+            _check_open_chunk(payload)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return True
+        return False
 
     def pieces(self, chunk: dict[str, Any]) -> list[Any]:
-        choices = chunk.get("choices")
-        if not isinstance(choices, list) or chunk.get("error"):
+        if chunk.get("error"):
             return [chunk]
-        for choice in choices:
-            word = choice.get("finish_reason") if isinstance(choice, dict) else None
+        chunk = _with_members(chunk)
+        for choice in chunk["choices"]:
+            word = choice.get("finish_reason")
             if isinstance(word, str) and word.lower() in FAILURES:
                 failure = failure_of(word, msgspec.json.encode(choice["error"]) if choice.get("error") else None)
                 return [{**chunk, "error": error_object(failure, failure.message)}]
         split = _split_calls(chunk)
-        return [{**piece, "choices": [self._numbered(choice) for choice in piece["choices"]]} for piece in split]
+        return [{**piece, "choices": [self._shown(choice) for choice in piece["choices"]]} for piece in split]
 
-    def _numbered(self, choice: Any) -> Any:
-        delta: Any = choice.get("delta") if isinstance(choice, dict) else None
-        calls: Any = delta.get("tool_calls") if isinstance(delta, dict) else None
-        place = choice.get("index") or 0 if calls else None
-        if not isinstance(calls, list) or not isinstance(place, int):
+    def _shown(self, choice: dict[str, Any]) -> dict[str, Any]:
+        place, word = choice["index"], choice.get("finish_reason")
+        if isinstance(word, str) and word:
+            if place in self.stopped and word in (self.stopped[place], "stop"):
+                choice = {**choice, "finish_reason": None}
+            elif word != "stop" and self._has_room(word):
+                self.stopped[place], self.renumbers = word, True
+        delta = choice["delta"]
+        calls = delta.get("tool_calls")
+        if not isinstance(calls, list) or not calls:
             return choice
         begun = self.calls.get(place)
         if begun is None:
@@ -241,9 +282,6 @@ class MisreadChunks(msgspec.Struct):
 def _may_begin_call(rest: bytes) -> bool:
     """Whether there is more than a piece of one call that has begun."""
     return b'"id"' in rest or b'"name"' in rest or b'"index"' not in rest or rest.count(b'"function":') > 1
-
-
-_FAILURE_WORDS = tuple(f'"{word}"'.encode() for word in FAILURES)
 
 
 class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):
