@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dragoman.conversation.collect import Folding, merged
+from dragoman.conversation.collect import Folding, collect, merged
 from dragoman.conversation.events import (
     CallStarted,
     Cited,
@@ -216,7 +216,7 @@ class RoundWriter:
         self.has_begun = False
         """Something of it was written, so that it cannot be asked for again."""
         self._joined = joined
-        self._folding = Folding()
+        self._given: list[Event] = []
         self._places: dict[int, int] = {}
         self._usage: Usage | None = None
         self._stopped: list[Stopped] = []
@@ -230,6 +230,8 @@ class RoundWriter:
 
     def render(self, events: Sequence[Event]) -> bytes:
         with self._joined.lock:
+            if len(events) == 1 and type(events[0]) is TextDelta:  # most of a stream
+                return self._joined.write([self._placed(events[0])])
             failure = next((event.failure for event in events if isinstance(event, Failed)), None)
             if failure is not None and not self.has_begun:
                 return b""
@@ -238,8 +240,7 @@ class RoundWriter:
 
     def gather(self, events: Sequence[Event]) -> None:
         """Gather what the model gave, as its provider told it: the next round goes on from there."""
-        for event in events:
-            self._folding.add(event)
+        self._given += events
 
     def tell_runs_by(self, runs: ProviderRuns) -> None:
         """Have what the provider ran told as one with what it began in a round before this."""
@@ -287,12 +288,12 @@ class RoundWriter:
             self._texts.setdefault(place, []).append(event.literal)
         if type(event) is Cited and answer.cites_whole and (before := answer.characters + len(self._set_off)):
             event = _moved(event, before)
-        placed: Event = replace(event, part=place, choice=0)
+        placed: Event = event if event.part == place and not event.choice else replace(event, part=place, choice=0)
         return placed
 
     def parts(self) -> tuple[Part, ...]:
         """All that the model gave in this round."""
-        reply = self._folding.result()
+        reply = collect(self._given)
         return reply.choices[0].parts if not isinstance(reply, Failure) and reply.choices else ()
 
     def show(self, blocks: Sequence[Opaque], run: ToolRun | None = None) -> None:
