@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.acceptance.asking import (
-    CLAUDE,
-    PROXY,
-    answered,
-    ask,
-    called,
-    roles,
-    says,
-    sent,
-)
+from tests.acceptance.asking import CLAUDE, PROXY, answered, ask, called, roles, says, sent
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 SCHEMA = {

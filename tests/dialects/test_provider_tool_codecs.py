@@ -10,14 +10,7 @@ from tests.corpus import recorded_in
 
 from dragoman.conversation.envelope import seal, unseal
 from dragoman.conversation.parts import Opaque, Origin
-from dragoman.conversation.provider_tools import (
-    Family,
-    FoundPage,
-    McpServer,
-    ProviderTool,
-    ProviderToolCodec,
-    ToolRun,
-)
+from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, ProviderTool, ProviderToolCodec, ToolRun
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.registry import dialect
 

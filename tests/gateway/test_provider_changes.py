@@ -11,12 +11,7 @@ from tests.gateway.asking import body
 from tests.gateway.running import gateway, provider
 from tests.gateway.upstream import Seen, upstream
 
-from dragoman.engine.answer.provider_changes import (
-    MOST_REPORTED,
-    CacheDiagnosis,
-    find_diagnosis,
-    find_provider_changes,
-)
+from dragoman.engine.answer.provider_changes import MOST_REPORTED, CacheDiagnosis, find_diagnosis, find_provider_changes
 
 MEMBER = "input_transformations"
 REPORTED = [{"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "other model"}]

@@ -5,20 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.shapes.chooser import Chooser
-from tests.shapes.words import (
-    PAPER,
-    PIXEL,
-    SOUND,
-    Exchange,
-    Ids,
-    Signer,
-    encoded,
-    filled,
-    name,
-    schema,
-    sealed,
-    text,
-)
+from tests.shapes.words import PAPER, PIXEL, SOUND, Exchange, Ids, Signer, encoded, filled, name, schema, sealed, text
 
 Wire = dict[str, Any]
 

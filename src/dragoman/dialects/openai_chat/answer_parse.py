@@ -28,26 +28,11 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote, unquote
-from dragoman.conversation.parts import (
-    CONTENT_FIELD,
-    Extras,
-    Inline,
-    Json,
-    MediaKind,
-    Opaque,
-    Origin,
-    StateKind,
-)
+from dragoman.conversation.parts import CONTENT_FIELD, Extras, Inline, Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import MOST_TOKENS, Stop, Usage
 from dragoman.dialects.families.openai_answers import count_in, details_in, other_counts
 from dragoman.dialects.openai_chat import NAME, ORIGIN
-from dragoman.dialects.openai_chat.reasoning import (
-    ENCRYPTED,
-    ReasoningEntry,
-    ThinkTags,
-    parse_entries,
-    parse_signature,
-)
+from dragoman.dialects.openai_chat.reasoning import ENCRYPTED, ReasoningEntry, ThinkTags, parse_entries, parse_signature
 from dragoman.dialects.openai_chat.schema import (
     CHOICE_KEYS,
     READ_KEYS,

@@ -35,11 +35,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.completion import CompleteObject, complete
 from dragoman.dialects.families.openai_answers import error_object, headers_of, status_of
 from dragoman.dialects.openai_chat import ID_PREFIX, IN_ANSWER, IN_CHOICE, NAME
-from dragoman.dialects.openai_chat.reasoning import (
-    entry_type,
-    render_piece,
-    render_state,
-)
+from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.schema import decode_whole
 from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields, own_members, own_or_sealed

@@ -32,20 +32,14 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
-from dragoman.engine.answer.provider_changes import (
-    MOST_REPORTED,
-    find_provider_changes,
-    tell_diagnosis,
-)
+from dragoman.engine.answer.provider_changes import MOST_REPORTED, find_provider_changes, tell_diagnosis
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.plan import serving_target
 from dragoman.engine.compile.reasoning_restore import scope
 from dragoman.engine.compile.report import ReportBuilder
-from dragoman.engine.exchange.attempts import (
-    MAX_TOTAL,
-)
+from dragoman.engine.exchange.attempts import MAX_TOTAL
 from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.destination import D, TargetRoute
 from dragoman.engine.exchange.lessons import Learnt

@@ -42,14 +42,7 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.native_kinds import (
-    DEFERRED,
-    SEARCHED,
-    StrangeTool,
-    find_strange_tools,
-    has_functions,
-    takes_tool,
-)
+from dragoman.rules.native_kinds import DEFERRED, SEARCHED, StrangeTool, find_strange_tools, has_functions, takes_tool
 from dragoman.rules.rule import rule
 from dragoman.rules.top_level_fields import leave_out_refused
 
