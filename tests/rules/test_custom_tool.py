@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -94,3 +95,41 @@ def test_who_only_has_functions_is_sent_functions(target: str) -> None:
     assert adapted.json["tools"][0]["type"] == "function"
     name, _, model = target.partition("/")
     assert judge(name, model, adapted.path, adapted.headers, adapted.body) is None
+
+
+CHOSEN = {"type": "custom", "custom": {"name": "run"}}
+ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [CHOSEN, FUNCTION]}}
+
+
+@pytest.mark.parametrize(
+    ("target", "choice", "written"),
+    [
+        ("groq/llama-3.3-70b-versatile", CHOSEN, {"type": "function", "function": {"name": "run"}}),
+        ("groq/llama-3.3-70b-versatile", ALLOWED, "required"),
+        ("anthropic/claude-sonnet-4-5", CHOSEN, {"type": "tool", "name": "run"}),
+        ("openai-responses/gpt-5", CHOSEN, {"type": "custom", "name": "run"}),
+        (
+            "openai-responses/gpt-5",
+            ALLOWED,
+            {
+                "type": "allowed_tools",
+                "mode": "required",
+                "tools": [{"type": "custom", "name": "run"}, {"type": "function", "name": "f"}],
+            },
+        ),
+    ],
+)
+def test_the_choice_of_a_custom_tool_follows_the_tool(target: str, choice: dict[str, Any], written: object) -> None:
+    request = {"model": "m", "messages": ANSWERED[:1], "tools": [TOOL, FUNCTION], "tool_choice": choice}
+    adapted = adapt(request, target=target)
+    assert json.loads(adapted.body)["tool_choice"] == written
+    profile, _, model = target.partition("/")
+    assert judge(profile, model, adapted.path, adapted.headers, adapted.body) is None
+
+
+@pytest.mark.parametrize("choice", [CHOSEN, ALLOWED])
+def test_a_choice_written_anew_names_a_custom_tool_as_one(choice: dict[str, Any]) -> None:
+    request = {"model": "m", "messages": ANSWERED[:1], "tools": [TOOL, FUNCTION], "tool_choice": choice}
+    there = adapt(request, target="openai-responses/gpt-5")
+    back = adapt(there.body, source="openai-responses", target="openai/gpt-5")
+    assert json.loads(back.body)["tool_choice"] == choice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from dragoman.conversation.settings import (
     Settings,
     Thinking,
 )
-from dragoman.conversation.tools import ChoiceMode, ToolChoice
+from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, text_of
 from dragoman.dialects.openai_chat import NAME, ORIGIN
@@ -154,16 +154,19 @@ _MODES = {
     "required": ChoiceMode.REQUIRED,
     ANY: ChoiceMode.REQUIRED,
 }
+_CALLABLE = ("function", "custom")
 
 
 def _named_choice(raw: bytes, wire: dict[str, Any]) -> ToolChoice:
     kind = wire.get("type", "function")
     if kind == "function" and isinstance(wire.get("function"), dict) and isinstance(wire["function"].get("name"), str):
         return ToolChoice(ChoiceMode.NAMED, (wire["function"]["name"],), wire_form="" if "type" in wire else TYPELESS)
+    if kind == "custom" and wire.keys() == {"type", "custom"}:
+        return ToolChoice(ChoiceMode.NAMED, (wire["custom"]["name"],))
     if kind == "allowed_tools":
         allowed = wire["allowed_tools"]
-        if all(tool.get("type") == "function" for tool in allowed["tools"]):
-            names = tuple(tool["function"]["name"] for tool in allowed["tools"])
+        if all(tool.get("type") in _CALLABLE for tool in allowed["tools"]):
+            names = tuple(tool[tool["type"]]["name"] for tool in allowed["tools"])
             return ToolChoice(ChoiceMode.ALLOWED, names, allowed.get("mode") == "required")
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
@@ -190,15 +193,19 @@ def _own_choice(raw: Json) -> ToolChoice | None:
     return found
 
 
-def _render_choice(choice: ToolChoice | None) -> Json | None:
+def _render_choice(choice: ToolChoice | None, custom: Collection[str] = ()) -> Json | None:
+    """The choice. `custom`: the declared tools that take plain text."""
     if choice is None or choice.wire_form == LEGACY:
         return None
     match choice.mode:
         case ChoiceMode.NAMED:
-            kind = b"" if choice.wire_form == TYPELESS else b'"type":"function",'
-            return b"{" + kind + b'"function":{"name":' + quote(choice.names[0]) + b"}}"
+            name = choice.names[0]
+            kind = "custom" if name in custom else "function"
+            typed = "" if choice.wire_form == TYPELESS else f'"type":"{kind}",'
+            return f'{{{typed}"{kind}":{{"name":'.encode() + quote(name) + b"}}"
         case ChoiceMode.ALLOWED:
-            tools = [{"type": "function", "function": {"name": name}} for name in choice.names]
+            kinds = [("custom" if name in custom else "function", name) for name in choice.names]
+            tools = [{"type": kind, kind: {"name": name}} for kind, name in kinds]
             allowed = {"mode": "required" if choice.must else "auto", "tools": tools}
             return msgspec.json.encode({"type": "allowed_tools", "allowed_tools": allowed})
         case ChoiceMode.NATIVE:
@@ -441,6 +448,10 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     out |= render_tools(conversation.tools)
     settings = conversation.settings
     out |= SETTINGS.render(settings, conversation.extras)
+    if settings.tool_choice is not None and settings.tool_choice.names:
+        custom = {tool.name for tool in conversation.tools if isinstance(tool, Tool) and tool.custom}
+        if custom and (choice := _render_choice(settings.tool_choice, custom)) is not None:
+            out["tool_choice"] = choice
     if settings.top_logprobs is not None and settings.logprobs is None:
         out["logprobs"] = b"true"
     if options.stream:

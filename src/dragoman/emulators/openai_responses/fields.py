@@ -79,11 +79,11 @@ _named = typed(name=text)
 _hosted = record({"type": anything})
 _named_choice = tagged(
     {
+        **dict.fromkeys((*_TOOLS, "computer_use"), _hosted),
         "function": _named,
         "custom": _named,
         "mcp": record({"type": anything, "server_label": text, "name": nullable(text)}, required=("server_label",)),
         "allowed_tools": typed(mode=one_of("auto", "required"), tools=array(mapping)),
-        **dict.fromkeys((*_TOOLS, "computer_use"), _hosted),
     }
 )
 
