@@ -103,6 +103,15 @@ def test_how_closely_to_look_at_an_image() -> None:
     assert run(refused_part, f"user: {detailed}", takes()).untouched
 
 
+def test_a_level_of_detail_that_the_target_does_not_know_becomes_its_highest() -> None:
+    levels = facts(media={"image": ACCEPTS}, media_detail="accepts", detail_levels=["auto", "low", "high"])
+    done = run(refused_part, f"user: {media(INLINE, detail='original')}", levels)
+    (image,) = done.conversation.messages[0].parts
+    assert image.detail == "high"  # type: ignore[attr-defined]
+    assert [(loses, adds) for _, loses, adds in done.changes] == [("metadata", False)]
+    assert run(refused_part, f"user: {media(INLINE, detail='low')}", levels).untouched
+
+
 RESULTS = "user: Hi\ncall f(a) {}\ncall f(b) {}\nresult a: one\n| [image https://a/1]\nresult b: [image https://a/2]"
 
 

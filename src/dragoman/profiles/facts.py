@@ -351,6 +351,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Mapping[str, Medium], Meta(description="image, audio, document, video: as bytes, by URL, in which turns")
     ] = {}
     media_detail: Annotated[Stance, Meta(description="the level of detail of an image")] = REFUSES
+    detail_levels: Annotated[tuple[str, ...], Meta(description="levels of detail that it knows (globs)")] = ("*",)
     media_apart: Annotated[
         bool, Meta(description="a message holds one text, and media before it in a list of their own")
     ] = False

@@ -113,15 +113,24 @@ def _may_be_all(part: Opaque, facts: Facts) -> bool:
     return takes_block(part, facts) and any(fnmatchcase(part.kind, glob) for glob in facts.lone_blocks)
 
 
+def _with_detail(part: Media, facts: Facts) -> Swap | None:
+    if part.detail is None:
+        return None
+    if facts.media_detail is REFUSES:
+        return Swap((replace(part, detail=None),), "left out the level of detail", Loss.METADATA)
+    if any(fnmatchcase(part.detail, glob) for glob in facts.detail_levels):
+        return None
+    highest = facts.detail_levels[-1]
+    return Swap((replace(part, detail=highest),), f"wrote {highest} for the level of detail", Loss.METADATA)
+
+
 def _media(message: Message, part: Media, context: Context) -> Swap | None:
     facts = context.facts
     medium = facts.medium(part.kind.value)
     if not _refused(message.role, part, medium, facts, message.at == FIELD):
         if part.wire_form == BESIDE and not context.translated:
             return Swap((replace(part, wire_form=""),), "wrote an image as a part of the content", Loss.NOTHING)
-        if part.detail is None or facts.media_detail is not REFUSES:
-            return None
-        return Swap((replace(part, detail=None),), "left out the level of detail", Loss.METADATA)
+        return _with_detail(part, facts)
     plain = None if isinstance(part.source, Plain) else read_text_file(part)
     if plain is not None:
         as_text = replace(part, source=plain)
