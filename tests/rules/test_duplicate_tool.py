@@ -13,6 +13,7 @@ from dragoman.rules.tools.duplicate_tool import duplicate_tool
 
 REFUSES = facts(duplicate_tools="refuses")
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+WHERE = {"type": "approximate", "approximate": {"country": "DE"}}
 
 
 def tool(name: str, description: str = "Looks.") -> dict[str, Any]:
@@ -30,6 +31,17 @@ def test_the_first_stays(description: str, loses: str) -> None:
     assert done.json["tools"] == [tool("look"), tool("find")]
     assert done.changes == [("/tools/2", loses, False)]
     assert done.did == ["left out another tool of the name look"]
+
+
+def test_a_search_of_the_vendors_own_that_is_asked_for_twice() -> None:
+    request = {
+        "model": "m",
+        **body({"type": "web_search"}, tool("look")),
+        "web_search_options": {"user_location": WHERE},
+    }
+    adapted = adapt(request, target="anthropic/claude-sonnet-4-6")
+    assert judge("anthropic", "claude-sonnet-4-6", adapted.path, adapted.headers, adapted.body) is None
+    assert "duplicate-tool" in [change.rule for change in adapted.changes]
 
 
 def test_every_further_one_is_reported() -> None:

@@ -1,7 +1,8 @@
 """Two tools of one name, for a target that refuses them.
 
-Agents that collect tools from several servers declare one twice, or two different ones under one name. The first stays:
-an answer that calls the name could not say which of the two it means.
+Agents that collect tools from several servers declare one twice, or two different ones under one name, and a vendor's
+own tool may have the name of a function. The first stays: an answer that
+calls the name could not say which of the two it means.
 
 Loses nothing if both are the same, else content.
 
@@ -17,6 +18,7 @@ becomes
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
@@ -31,22 +33,27 @@ from dragoman.rules.rule import rule
 @rule(
     "duplicate-tool",
     when=lambda facts: facts.duplicate_tools is Stance.REFUSES,
-    looks_for=Trait.TOOLS,
+    looks_for=Trait.TOOLS | Trait.NATIVE_TOOLS,
     loses=Loss.CONTENT,
     top_level=True,
 )
 def duplicate_tool(conversation: Conversation, context: Context) -> Rewrite:
-    first: dict[str, Tool] = {}
+    first: dict[str, Tool | NativeTool] = {}
     kept: list[Tool | NativeTool] = []
     notes: list[Note] = []
     for tool in conversation.tools:
-        if isinstance(tool, NativeTool) or first.setdefault(tool.name, tool) is tool:
+        name = _name(tool)
+        if not name or first.setdefault(name, tool) is tool:
             kept.append(tool)
         else:
-            notes.append(_note(tool, first[tool.name]))
+            notes.append(_note(tool, name, first[name]))
     return Rewrite(replace(conversation, tools=tuple(kept)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _note(tool: Tool, first: Tool) -> Note:
+def _name(tool: Tool | NativeTool) -> str:
+    return tool.name if isinstance(tool, Tool) else str(msgspec.json.decode(tool.json).get("name", ""))
+
+
+def _note(tool: Tool | NativeTool, name: str, first: Tool | NativeTool) -> Note:
     loses = Loss.NOTHING if replace(tool, at=first.at) == first else Loss.CONTENT
-    return Note(f"left out another tool of the name {tool.name}", key=tool.place, loses=loses, before=tool)
+    return Note(f"left out another tool of the name {name}", key=tool.place, loses=loses, before=tool)
