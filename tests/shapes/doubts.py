@@ -714,6 +714,14 @@ BEDROCK: dict[str, DoubtCase] = {
         ),
         r"__thought__",
     ),
+    "result_error": DoubtCase(
+        _converse(
+            *(_HEY, _turn("assistant", _used())),
+            _turn("user", {"toolResult": {**_answered()["toolResult"], "status": "error"}}),
+            **_SPECIFIED,
+        ),
+        r'"status":"error"',
+    ),
     "duplicate_ids": DoubtCase(
         _converse(
             *(_HEY, _turn("assistant", _used()), _turn("user", _answered())),

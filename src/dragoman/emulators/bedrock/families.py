@@ -46,6 +46,7 @@ _LLAMA = BedrockFamily(
     choices=("auto",),
 )
 _MISTRAL = BedrockFamily("mistral", caching=False, thoughts=False, alternates=True, choices=("auto", "any"))
+_OTHER = BedrockFamily("", thoughts=False, choices=("auto",))
 _NOVA = BedrockFamily(
     "nova", strict=False, tool_caching=False, thoughts=False, results=("text", "json", "image", "searchResult")
 )
@@ -61,14 +62,12 @@ _FAMILIES = {
     r"meta\.llama": replace(_LLAMA, image=False),
     r"mistral\.(mistral-(large-24|small-24|7b)|mixtral)": replace(_MISTRAL, image=False),
     r"mistral\.": _MISTRAL,
-    r"deepseek\.": BedrockFamily(
-        "deepseek", caching=False, image=False, thoughts=False, alternates=True, thinks_unsigned=True
+    r"deepseek\.": replace(_OTHER, name="deepseek", caching=False, image=False, alternates=True, thinks_unsigned=True),
+    r"openai\.gpt-oss": replace(
+        _OTHER, name="gpt-oss", strict=False, caching=False, image=False, alternates=True, thinks_unsigned=True
     ),
-    r"openai\.gpt-oss": BedrockFamily(
-        "gpt-oss", strict=False, caching=False, image=False, thoughts=False, alternates=True, thinks_unsigned=True
-    ),
-    r"moonshot\.": BedrockFamily("kimi", thoughts=False, thinks_unsigned=True),
-    r"(cohere\.command-r|ai21\.)": BedrockFamily("text", caching=False, image=False, thoughts=False, alternates=True),
+    r"moonshot\.": replace(_OTHER, name="kimi", thinks_unsigned=True),
+    r"(cohere\.command-r|ai21\.)": replace(_OTHER, name="text", caching=False, image=False, alternates=True),
 }
 
 
