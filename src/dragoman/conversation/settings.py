@@ -78,6 +78,8 @@ class FormatKind(StrEnum):
     SCHEMA = "schema"
 
 
+EARLY_FORMAT = "output_format"
+"""The member of a beta of Anthropic's for what `output_config` says by now; also the `wire_form` of such a format."""
 UNNAMED = "response"
 """The name of an answer's schema if the client gave none and the target demands one."""
 

@@ -22,10 +22,12 @@ STATEFUL = {
     "prompt": "send the prompt's text",
     "cachedContent": "send the cached content itself",
     "cached_content": "send the cached content itself",
+    "thread": "send the earlier turns themselves",
 }
 """Fields that stand for a part of the conversation which only their provider stores, with what to send instead."""
+_THREAD, _CONTINUED = "thread", b'"previous_message_id"'
 _LOSSES = {
-    **dict.fromkeys(STATEFUL, Loss.CONTENT),
+    **dict.fromkeys(STATEFUL.keys() - {_THREAD}, Loss.CONTENT),
     "n": Loss.CONTENT,
     "logprobs": Loss.CONTENT,
     "top_logprobs": Loss.CONTENT,
@@ -53,7 +55,7 @@ def is_sent(name: str, value: Json, dialect: str, facts: Facts) -> bool:
     """Does a field of a dialect that is not ours to understand go to this target?"""
     if dialect != facts.dialect or not {name, f"{name}={value.decode()}"}.isdisjoint(facts.refused_settings):
         return False
-    if name in THINKING_FIELDS and not can_be_asked(facts):
+    if name.partition(".")[0] in THINKING_FIELDS and not can_be_asked(facts):
         return False
     if name == EFFORT_FIELD and value == UNSAID_EFFORT and facts.efforts:
         return f"{name}={value.decode()}" in facts.known_settings
@@ -121,5 +123,8 @@ def lost_with(name: str, value: Any) -> Loss:
 
 
 def _stands_for_turns(name: str, extras: Extras) -> bool:
-    """In a dialect whose requests hold all turns, such a field is an application's own, and stands for none."""
-    return name in STATEFUL and name not in dialect_layer(extras.dialect).facts.get("vendor_settings", ())
+    """In a dialect whose requests hold all turns, such a field is an application's own, and stands for none. A thread
+    that begins has no earlier turns."""
+    if name not in STATEFUL or name in dialect_layer(extras.dialect).facts.get("vendor_settings", ()):
+        return False
+    return name != _THREAD or _CONTINUED in extras.fields[name]

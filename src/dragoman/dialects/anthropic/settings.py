@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Json
-from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings
+from dragoman.conversation.settings import EARLY_FORMAT, EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.message_render import render_system
@@ -89,9 +90,22 @@ def _parse_format(raw: Json) -> ResponseFormat:
     return ResponseFormat(FormatKind.SCHEMA, bytes(wire["schema"]))
 
 
+def _parse_early_format(raw: Json) -> ParsedMember:
+    return {"response_format": replace(_parse_format(raw), wire_form=EARLY_FORMAT)}, {}
+
+
+def _render_early_format(settings: Settings, _: Mapping[str, Json]) -> Json | None:
+    form = settings.response_format
+    return _written_format(form) if form is not None and form.wire_form == EARLY_FORMAT else None
+
+
 def _render_format(form: ResponseFormat) -> Json | None:
-    if form.wire_form == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA:
+    if form.wire_form == EARLY_FORMAT or (form.wire_form == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA):
         return None
+    return _written_format(form)
+
+
+def _written_format(form: ResponseFormat) -> Json:
     if form.kind is not FormatKind.SCHEMA or form.schema is None:
         raise Unrepresentable(f"a response format of kind {form.kind.value}", key="response_format")
     return b'{"type":"json_schema","schema":' + form.schema + b"}"
@@ -183,6 +197,12 @@ SETTINGS = SettingTable(
                 SettingRow("response_format", _parse_format, "format", encode=_render_format),
             ),
             shape=open_decoder(AnthropicOutputConfig),
+        ),
+        SettingObject(
+            member=EARLY_FORMAT,
+            parse=_parse_early_format,
+            render=_render_early_format,
+            holds={"response_format": ""},
         ),
         SettingObject(
             member="tool_choice",

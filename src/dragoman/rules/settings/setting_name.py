@@ -1,8 +1,8 @@
 """A setting under a name that the target does not know.
 
 Vendors of one dialect call the same setting by different names: `max_tokens` and `max_completion_tokens`, `seed` and
-`random_seed`, `reasoning_effort` and `reasoning`. It gets the name that the target reads. A setting that was given
-under two names keeps one.
+`random_seed`, `reasoning_effort` and `reasoning`, `output_format` and `output_config`. It gets the name that the target
+reads. A setting that was given under two names keeps one.
 
 Loses nothing. A second name that says something else is lost, which is metadata.
 
@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
-from dragoman.conversation.settings import THINKING_FIELDS, Settings, Thinking
+from dragoman.conversation.settings import EARLY_FORMAT, THINKING_FIELDS, Settings, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -39,7 +39,9 @@ ALIASES = {name: names for names in (_LIMITS, _SEEDS, THINKING_FIELDS) for name 
 @rule(
     "setting-name",
     when=lambda facts: (
-        bool(facts.limit_name or facts.seed_name or facts.thinking_as) or facts.two_limits is Stance.REFUSES
+        bool(facts.limit_name or facts.seed_name or facts.thinking_as)
+        or facts.two_limits is Stance.REFUSES
+        or EARLY_FORMAT in facts.refused_settings
     ),
     looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
     loses=Loss.NOTHING,
@@ -60,6 +62,10 @@ def setting_name(conversation: Conversation, context: Context) -> Rewrite:
     if thinking is not None and _is_misnamed(thinking.wire_form, facts):
         changes["thinking"] = _respelled(thinking, facts.thinking_as, notes)
         _report(thinking.wire_form, facts.thinking_as, notes)
+    form = settings.response_format
+    if form is not None and form.wire_form and form.wire_form in facts.refused_settings:
+        changes["response_format"] = replace(form, wire_form="")
+        _report(form.wire_form, "output_config", notes)
     extras = _without_doubles(conversation.extras, settings, facts, notes)
     if not changes and extras is conversation.extras:
         return Rewrite(conversation)
