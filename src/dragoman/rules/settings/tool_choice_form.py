@@ -1,11 +1,12 @@
 """A tool choice that the target does not take.
 
-A choice is refused if no tools are declared, or if the target does not know its kind. Without tools the choice
-is left out. A forced choice becomes `auto`. A choice among some tools becomes `required` or `auto`. Only these tools
-are sent then, besides those that the history calls and the target wants declared. A target that can be made to call
-some tool, and not a certain one, is sent that one tool alone. One vendor's word (`any`) becomes the dialect's own
-(`required`). A target that knows no choice at all gets none. If no tool may be called and the target has no word for
-that, the tools are left out, unless the history calls some and the target wants these declared.
+A choice is refused if no tools are declared, or if the target does not know its kind. Without tools the choice is left
+out, and the name of a tool that is not there for every target. A forced choice becomes `auto`. A choice among some
+tools becomes `required` or `auto`. Only these tools are sent then, besides those that the history calls and the target
+wants declared. A target that can be made to call some tool, and not a certain one, is sent that one tool alone. One
+vendor's word (`any`) becomes the dialect's own (`required`). A target that knows no choice at all gets none. If no tool
+may be called and the target has no word for that, the tools are left out, unless the history calls some and the target
+wants these declared.
 
 Loses metadata. Leaving out `auto`, leaving out a choice without tools and using the dialect's own word lose nothing.
 
@@ -49,7 +50,9 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
     choice = settings.tool_choice
     notes: list[Note] = []
     changes: dict[str, Any] = {}
-    if not conversation.tools and facts.choice_without_tools is Stance.REFUSES:
+    if not conversation.tools and (
+        facts.choice_without_tools is Stance.REFUSES or (choice is not None and choice.mode is ChoiceMode.NAMED)
+    ):
         if choice is not None:
             changes["tool_choice"] = None
             notes.append(
