@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import anthropic
@@ -12,6 +15,8 @@ import openai
 import pytest
 from google import genai
 from google.genai import types
+from tests.gateway.test_early_turns import SECONDS, SERVED, TOOL
+from tests.gateway.upstream import upstream
 
 from dragoman import Policy, RequestLimits, TrimPolicy
 from dragoman.errors import ConfigError, OptionError, TargetError
@@ -325,6 +330,35 @@ def test_state_that_chat_cannot_carry_goes_back() -> None:
         parts = one.requests[-1].body["contents"][1]["parts"]
         assert one.requests[-1].verdict == "accepted"
         assert any(part.get("thoughtSignature") for part in parts), parts
+
+
+@pytest.mark.parametrize("way", SERVED)
+def test_state_is_kept_before_the_provider_closes_its_stream(way: str) -> None:
+    """SDKs stop reading at the last event, and what comes after it is never asked for."""
+    profile, model, events, wanted = SERVED[way]
+    over = threading.Event()
+
+    def held() -> Iterator[bytes]:
+        yield from events()
+        over.wait(SECONDS)
+
+    with upstream(lambda seen: (200, held()) if len(seen.body["messages"]) == 1 else None) as behind:
+        base = behind.url.removesuffix("/v1") if profile == "anthropic" else behind.url
+        client = openai_sdk(
+            httpx2.Client(transport=DragomanTransport(f"{profile}/{model}", api_key="k", base_url=base))
+        )
+        given: Any = {"model": "m", "tools": [TOOL], "reasoning_effort": "high"}
+        asked: Any = {"role": "user", "content": "Look."}
+        chunks = list(client.chat.completions.create(messages=[asked], stream=True, **given))
+        calls = [call for chunk in chunks for one in chunk.choices for call in one.delta.tool_calls or ()]
+        (identity,) = [call.id for call in calls if call.id]
+        function = {"name": "look", "arguments": "{}"}
+        called: Any = {"role": "assistant", "tool_calls": [{"id": identity, "type": "function", "function": function}]}
+        result: Any = {"role": "tool", "tool_call_id": identity, "content": "Done."}
+        with suppress(openai.APIError):
+            client.chat.completions.create(messages=[asked, called, result], **given)
+        over.set()
+    assert wanted in json.dumps(behind.bodies()[1]["messages"])
 
 
 @pytest.mark.parametrize(

@@ -106,13 +106,14 @@ class SdkCount(msgspec.Struct, frozen=True):
 class SdkExchange:
     """An exchange for an SDK, with every part of its driver that needs no socket."""
 
-    __slots__ = ("_adapted", "_authorizers", "_memory", "date", "exchange")
+    __slots__ = ("_adapted", "_authorizers", "_is_kept", "_memory", "date", "exchange")
 
     def __init__(self, exchange: Exchange[HttpDestination], memory: SdkState, authorizers: Authorizers) -> None:
         self.exchange = exchange
         self._memory = memory
         self._authorizers = authorizers
         self._adapted: AdaptedRequest | None = None
+        self._is_kept = False
         self.date = ""  # the provider's clock, as its last answer tells it
 
     def adapted(self) -> AdaptedRequest | None:
@@ -169,7 +170,9 @@ class SdkExchange:
         return {"content-type": framing.content_type, **self._report()}
 
     def stream_ended(self) -> None:
-        if self.exchange.stream_ended() is None:
+        """The answer of a stream is over, or the stream is."""
+        if not self._is_kept and self.exchange.stream_ended() is None:
+            self._is_kept = True
             self._keep()
 
     def _learn(self) -> None:

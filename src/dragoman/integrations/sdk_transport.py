@@ -268,11 +268,15 @@ def _sync_stream(library: ModuleType) -> Any:
             self._opened = opened
 
         def __iter__(self) -> Iterator[bytes]:
-            yield self._opened.first
             translation, sender = self._opened.translation, library_of(self._response)
+            if translation.settled:
+                self._asking.stream_ended()
+            yield self._opened.first
             try:
                 for chunk in self._chunks:
                     out = translation.feed(chunk)
+                    if translation.settled:
+                        self._asking.stream_ended()  # SDKs stop reading at the last event
                     if out:
                         yield out
                     if translation.failure is not None:
@@ -302,11 +306,15 @@ def _async_stream(library: ModuleType) -> Any:
             self._opened = opened
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            yield self._opened.first
             translation, sender = self._opened.translation, library_of(self._response)
+            if translation.settled:
+                self._asking.stream_ended()
+            yield self._opened.first
             try:
                 async for chunk in self._chunks:
                     out = translation.feed(chunk)
+                    if translation.settled:
+                        self._asking.stream_ended()  # SDKs stop reading at the last event
                     if out:
                         yield out
                     if translation.failure is not None:
