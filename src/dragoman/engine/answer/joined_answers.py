@@ -210,7 +210,8 @@ class RoundWriter:
     def __init__(self, joined: JoinedAnswers) -> None:
         self.calls: list[Opaque] = []
         """The calls of tools that the gateway runs: `meant` has the call, `kind` the key of the tool."""
-        self.has_client_calls = False
+        self.client_calls: list[str] = []
+        """The ids of calls that are the client's."""
         self.is_paused = False
         """The provider goes on with the answer once it has all of this round."""
         self.has_begun = False
@@ -277,7 +278,7 @@ class RoundWriter:
         if place is None:
             place = self._places[event.part] = answer.parts
             answer.parts += 1
-            self.has_client_calls |= type(event) is CallStarted
+            self.client_calls += [event.id] if type(event) is CallStarted else []
             answer.ends_in_text = answer.ends_in_text and type(event) is not OpaqueBlock
         if is_text and not self._has_text:
             self._has_text = True

@@ -271,7 +271,8 @@ class Exchange(Generic[D]):
             self.visit.inherit(self._before)
         if self.cache is not None and found.facts.cache_question is not CacheQuestionForm.NONE:
             self.cache.ask_provider(self.ask, self.visit)
-        return self.visit.find_recall(self.ask, self.given_summary is None) or self.prepare()
+        recall = self.visit.find_recall(self.ask, self.given_summary is None, bool(self.offered), bool(self.runnable))
+        return recall or self.prepare()
 
     def recalled(self, found: Recalled) -> Step[D]:
         """What was kept."""

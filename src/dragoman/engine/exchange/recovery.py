@@ -172,7 +172,8 @@ class Recovery(Generic[D]):
         visit.correct(learnt)
         exchange.attempts.correct()
         if not kept and keeps(visit.target.facts, ask):
-            return visit.find_recall(ask, exchange.given_summary is None) or exchange.prepare()
+            runs = bool(exchange.offered), bool(exchange.runnable)
+            return visit.find_recall(ask, exchange.given_summary is None, *runs) or exchange.prepare()
         return exchange.prepare()
 
     def _take_care(self, failure: Failure) -> Step[D]:

@@ -13,6 +13,7 @@ from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
+from dragoman.conversation.tools import NativeTool
 from dragoman.conversation.traits import Trait
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
@@ -149,11 +150,16 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     summary_keys: Mapping[str, int] = {}
     """The keys under which a summary may be kept, with the number of units that it stands for."""
 
-    def find_recall(self, ask: Ask, wants_summary: bool) -> Recall | None:
-        """What may have been kept for the request; None if that is nothing. `wants_summary`: no summary is given."""
+    def find_recall(self, ask: Ask, wants_summary: bool, offered: bool, runnable: bool) -> Recall | None:
+        """What may have been kept for the request; None if that is nothing. `wants_summary`: no summary is given.
+        `offered`: the gateway runs tools for it. `runnable`: it does if the request declares such tools."""
         facts, destination = self.target.facts, self.destination
         wants_state = keeps(facts, ask) and has_keys(ask.conversation)
-        runs = self._unknown_runs(ask) if ask.traits is None or ask.traits & _OPAQUE else ()
+        asked = ask.conversation
+        declares = runnable and (asked.extras is not None or NativeTool in map(type, asked.tools))
+        runs_tools = offered or declares
+        may_tell = runs_tools or ask.traits is None or ask.traits & _OPAQUE
+        runs = self._unknown_runs(ask, runs_tools) if may_tell else ()
         prompt, session = self._digest_prompt(ask), ""
         if facts.session_field and len(ask.source) >= SHORTEST_PROMPT and self.sets_hints(ask):
             session = named_session(ask) or ask.conversation.settings.prompt_cache_key or ""
@@ -195,9 +201,10 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
             cuts = () if found.cut is None else (found.cut,)
             self.history = TrimRequest(self.history.policy, cuts, found.scale.per_estimate, found.scale.fixed)
 
-    def _unknown_runs(self, ask: Ask) -> tuple[str, ...]:
-        """The ids of blocks that may tell of tools that the gateway ran, if they do not carry what is kept of that."""
-        found = find_runs(ask.conversation, ask.dialect)
+    def _unknown_runs(self, ask: Ask, beside_calls: bool) -> tuple[str, ...]:
+        """The ids of blocks that may tell of tools that the gateway ran, if they do not carry what is kept of that; and
+        those of calls, if runs may have been kept beside them."""
+        found = find_runs(ask.conversation, ask.dialect, beside_calls)
         self.kept_runs = {key: parts for key, parts in found.items() if parts}
         return tuple([key for key, parts in found.items() if not parts])
 

@@ -21,11 +21,15 @@ from dragoman.conversation.parts import OURS, Call, Inline, Media, MediaKind, Op
 from dragoman.conversation.provider_tools import ToolRun
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.registry import dialect
+from dragoman.engine.answer.reasoning_capture import turn_key
 from dragoman.engine.compile.reasoning_restore import KeptParts, is_copy, pack, proof_of, unpack
 from dragoman.engine.tool_runs.tool_catalogue import declare_found
 
 RUN = "run"
 """The kind of the block that stands for runs of one round."""
+BEFORE = "before "
+"""In front of the key of a call: runs of rounds before its own that the client was not shown."""
+_BESIDE = "beside "
 
 
 class KeptMedia(msgspec.Struct, frozen=True, gc=False):
@@ -133,17 +137,32 @@ def run_block(pairs: Sequence[tuple[Call, ToolRun]]) -> Opaque:
     return Opaque(kind=RUN, json=b"{}", origin=OURS, meant=(*[call for call, _ in pairs], *results), declares=found)
 
 
-def find_runs(conversation: Conversation, client: str) -> Mapping[str, KeptParts]:
-    """The blocks of the client's dialect that tell of runs, by their ids, each with what it carries itself."""
+def find_runs(conversation: Conversation, client: str, beside_calls: bool = False) -> Mapping[str, KeptParts]:
+    """The blocks of the client's dialect that tell of runs, by their ids, each with what it carries itself.
+    `beside_calls`: and the calls that runs may have been kept beside."""
     codec = dialect(client).provider_tools
     found: dict[str, KeptParts] = {}
-    if codec is None:
-        return found
-    for part in _blocks(conversation.messages, client):
-        run = codec.parse_run(part)
+    for part in _blocks(conversation.messages, client) if codec is not None else ():
+        run = codec.parse_run(part) if codec is not None else None
         if run is not None and run.id:
             found[run.id] = found.get(run.id) or (open_run(run.state) if run.state else ())
+    before: Message | None = None
+    for message in conversation.messages if beside_calls else ():
+        key = _key_beside(message, before)
+        found |= {BEFORE + key: (), key: ()} if key else {}
+        before = message
     return found
+
+
+def beside_key(call_id: str, before: Message | None) -> str:
+    """The key of runs that the client was not shown, beside a call of its own. Some servers use ids again, so the turn
+    before is part of it."""
+    return f"{_BESIDE}{call_id} {turn_key(before) if before is not None else ''}"
+
+
+def _key_beside(message: Message, before: Message | None) -> str:
+    call = next((part for part in message.parts if type(part) is Call), None)
+    return beside_key(call.id, before) if call is not None and message.role is ASSISTANT else ""
 
 
 def _blocks(messages: Iterable[Message], client: str) -> list[Opaque]:
@@ -165,8 +184,11 @@ def restored_runs(
     them, its block stays as one that no target takes as it is.
     """
     turns: list[list[Message]] = []
+    before: Message | None = None
+    beside = any(key.startswith((BEFORE, _BESIDE)) for key in kept)
     for message in conversation.messages:
-        found = _restored(message, client, kept, functions)
+        key = _key_beside(message, before) if beside else ""
+        found, before = _restored(message, client, kept, functions, key), message
         if found is not message and turns and _goes_on(turns[-1][-1], found):
             turns[-1].append(found)
         else:
@@ -208,21 +230,38 @@ def _join_blocks(blocks: Sequence[Part]) -> Part:
     return replace(ours[0], meant=(*calls, *results), declares=tuple([one for block in ours for one in block.declares]))
 
 
-def _restored(message: Message, client: str, kept: Mapping[str, KeptParts], functions: Mapping[str, Tool]) -> Message:
+def _restored(
+    message: Message, client: str, kept: Mapping[str, KeptParts], functions: Mapping[str, Tool], key: str
+) -> Message:
     codec = dialect(client).provider_tools
-    if codec is None or message.role is not ASSISTANT or not any(type(part) is Opaque for part in message.parts):
+    before, beside = kept.get(BEFORE + key, ()), kept.get(key, ())
+    shows = codec is not None and any(type(part) is Opaque for part in message.parts)
+    if message.role is not ASSISTANT or not (before or beside or shows):
         return message
     turn = _RestoredTurn(message, functions)
+    turn.put_back_all(before)
     for part in message.parts:
-        run = codec.parse_run(part) if type(part) is Opaque and part.origin.dialect == client else None
+        run = codec.parse_run(part) if codec and type(part) is Opaque and part.origin.dialect == client else None
         parts = kept.get(run.id, ()) if run is not None else ()
         found = _run_of(parts)
         if found is None or run is None or type(part) is not Opaque:
             turn.add(part)
         elif run.id not in turn.seen:
             turn.seen.add(run.id)
-            turn.put_back(part, found, parts)
+            turn.put_back(part.kind, found, parts)
+    turn.put_back_all(beside)
     return turn.whole()
+
+
+def _split_runs(kept: KeptParts) -> list[KeptParts]:
+    """Several runs that were kept as one: thinking, the run, and the state of its call, each."""
+    runs: list[list[Part | Opaque]] = []
+    for part in kept:
+        goes_on = type(part) is Opaque and part.origin != OURS
+        if not runs or not (goes_on or all(isinstance(one, Reasoning) for one in runs[-1])):
+            runs.append([])
+        runs[-1].append(part)
+    return [tuple(run) for run in runs]
 
 
 class _RestoredTurn:
@@ -247,12 +286,19 @@ class _RestoredTurn:
         self._close_round()
         self._parts.append(part)
 
-    def put_back(self, block: Opaque, run: KeptRun, kept: KeptParts) -> None:
+    def put_back_all(self, kept: KeptParts) -> None:
+        """Put back runs that the client was not shown."""
+        for parts in _split_runs(kept):
+            if (run := _run_of(parts)) is not None:
+                self.seen.add(run.id)
+                self.put_back(RUN, run, parts)
+
+    def put_back(self, kind: str, run: KeptRun, kept: KeptParts) -> None:
         if run.round != self._round:
             self._close_round()
         self._think([part for part in kept if isinstance(part, Reasoning)])
         if run.name not in self._functions:
-            self._parts.append(Opaque(kind=block.kind, json=run.words(), origin=OURS))
+            self._parts.append(Opaque(kind=kind, json=run.words(), origin=OURS))
             self._thinks_from = len(self._parts)
             return
         states = [part for part in kept if type(part) is Opaque and part.origin != OURS]
@@ -260,7 +306,7 @@ class _RestoredTurn:
         self._calls.append(run.call(states[0] if states else None))
         self._results.append(run.result())
         self._found += [self._functions[name] for name in run.found if name in self._functions]
-        self._kind = block.kind
+        self._kind = kind
 
     def _think(self, thoughts: list[Reasoning]) -> None:
         """Put the thinking before the round, in place of a copy of its words, unless the client brought it back."""

@@ -28,7 +28,7 @@ from dragoman.engine.answer.joined_answers import JoinedAnswers, RoundWriter
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.compile.report import ReportBuilder
 from dragoman.engine.tool_runs.approvals import NOT_APPROVED, WantedRun
-from dragoman.engine.tool_runs.kept_runs import keep_run, run_block, seal_run
+from dragoman.engine.tool_runs.kept_runs import BEFORE, beside_key, keep_run, run_block, seal_run
 from dragoman.engine.tool_runs.run_functions import RunnableTool
 from dragoman.engine.tool_runs.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.tool_runs.tool_catalogue import describe_found, search_tools
@@ -121,6 +121,8 @@ class ToolRounds:
         """The runs of the last round."""
         self.kept: dict[str, KeptParts] = {}
         """What the next turn needs, by the ids that the client is shown."""
+        self._unshown: list[tuple[int, KeptParts]] = []
+        """Runs that the client's dialect has no form for, with their rounds."""
         self.rounds = 1
         self._first = ask
         self._resumes = False
@@ -146,6 +148,7 @@ class ToolRounds:
         writer = self._writer
         assert writer is not None
         if not (writer.calls or writer.is_paused):
+            self._keep_unshown(writer.client_calls)
             return None
         by_key = {one.key: (one, one.function_names()) for one in runnable}
         round_key = f"{self._joined.id}.{self.rounds}"
@@ -211,8 +214,8 @@ class ToolRounds:
         if self._unapproved:
             self._ask_client(writer)
             return None
-        if writer.has_client_calls or self.rounds > self._limits.rounds + 1:
-            writer.finish(None if writer.has_client_calls else Stopped(0, Stop.PAUSE))
+        if writer.client_calls or self.rounds > self._limits.rounds + 1:
+            writer.finish(None if writer.client_calls else Stopped(0, Stop.PAUSE))
             return None
         writer.next_round()
         self._resumes = writer.is_paused
@@ -242,7 +245,7 @@ class ToolRounds:
         self.finished = tuple(finished)
         self._show(pairs, [part for part in writer.parts() if isinstance(part, Reasoning)])
         writer.say(f"[{why}]")
-        writer.finish(None if writer.has_client_calls else Stopped(0, Stop.PAUSE))
+        writer.finish(None if writer.client_calls else Stopped(0, Stop.PAUSE))
 
     def _ask_client(self, writer: RoundWriter) -> None:
         """End the answer with a question about each call that must be approved."""
@@ -250,7 +253,7 @@ class ToolRounds:
         assert codec is not None
         assert codec.render_approval is not None
         writer.show([codec.render_approval(call) for call in self._unapproved])
-        writer.finish(None if writer.has_client_calls else Stopped(0, Stop.END))
+        writer.finish(None if writer.client_calls else Stopped(0, Stop.END))
 
     def show_listed(self, runs: Sequence[RunnableTool]) -> None:
         """Show the tools of servers that the client names, unless it has seen them in an earlier answer."""
@@ -295,15 +298,25 @@ class ToolRounds:
         codec = self._codec
         assert self._writer is not None
         for number, (call, run) in enumerate(pairs):
-            if codec is None:
-                self._writer.show((), run)
-                continue
-            round_key = f"{self._joined.id}.{self.rounds}"
-            kept = keep_run(round_key, call, run, () if number else thoughts)
-            blocks = codec.render_run(replace(run, state=seal_run(kept)))
-            shown = [codec.parse_run(block) for block in blocks]
-            self.kept |= {one.id: kept for one in shown if one is not None and one.id}
+            kept = keep_run(f"{self._joined.id}.{self.rounds}", call, run, () if number else thoughts)
+            blocks = codec.render_run(replace(run, state=seal_run(kept))) if codec is not None else ()
+            shown = [codec.parse_run(block) for block in blocks] if codec is not None else []
+            ids = [one.id for one in shown if one is not None and one.id]
+            self.kept |= dict.fromkeys(ids, kept)
+            self._unshown += [] if ids else [(self.rounds, kept)]
             self._writer.show(blocks, run)
+        self._keep_unshown(self._writer.client_calls)
+
+    def _keep_unshown(self, calls: Sequence[str]) -> None:
+        """Keep what the client cannot bring back under the first call that it will answer."""
+        if not calls or not self._unshown:
+            return
+        before = [part for round, kept in self._unshown if round < self.rounds for part in kept]
+        beside = [part for round, kept in self._unshown if round == self.rounds for part in kept]
+        asked = self._first.conversation.messages
+        key = beside_key(calls[0], asked[-1] if asked else None)
+        self.kept |= {BEFORE + key: tuple(before)} if before else {}
+        self.kept |= {key: tuple(beside)} if beside else {}
 
     def _next(self, parts: Sequence[Part], pairs: Sequence[tuple[Call, ToolRun]]) -> Ask:
         """The client's request with what the model said in this round, and what came of its calls."""
