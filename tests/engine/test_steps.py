@@ -235,6 +235,29 @@ def tool_walks() -> Iterator[Walker]:
             yield Walker(exchange, list(reply), refuses)
 
 
+PAUSED = json.dumps(
+    {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}],
+        "stop_reason": "pause_turn",
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+).encode()
+
+
+def paused_walks() -> Iterator[Walker]:
+    """Requests for a provider that runs the tool itself and may pause, by clients that could not send it back."""
+    for name, reply in product(("media", "media, then another"), ([(200, PAUSED)], REPLIES["lost for good"])):
+        for before, content in (([], "Hi"), (HISTORY, "Hi"), (HISTORY, [PICTURE])):
+            messages = [*before, {"role": "user", "content": content}]
+            ask = read({"model": "m", "web_search_options": {}, "messages": messages})
+            context = AnswerContext(model="m", id="req_1")
+            yield Walker(Exchange(ask, TargetRoute(ROUTES[name]), context, splits=True), list(reply))
+
+
 GONE = refused("CachedContent not found (or permission denied)", 403)
 
 
@@ -299,7 +322,7 @@ def test_a_stored_prompt_that_is_gone_is_nothing_to_another_target() -> None:
 
 def test_what_follows_is_what_the_table_says() -> None:
     seen: Seen = set()
-    for walker in (*walks(), *tool_walks(), stored_walk()):
+    for walker in (*walks(), *tool_walks(), *paused_walks(), stored_walk()):
         walker.run()
         seen |= walker.seen
     assert seen == written()

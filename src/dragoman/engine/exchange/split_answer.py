@@ -1,5 +1,5 @@
 """One answer that several exchanges give, its parts: one for each of the answers that the client wants at once, or one
-for each round, if the gateway runs tools for the answer.
+for each round, if the gateway runs tools for the answer or the provider pauses while it does.
 
 Each part has its own attempts, lessons and fallbacks (of the rounds, only the first falls back). The client gets one
 answer, in the order in which the parts write it.
@@ -76,7 +76,7 @@ class SplitChoices(SplitAnswer[D]):
 
 
 class SplitRounds(SplitAnswer[D]):
-    """An answer for which the gateway runs tools: one part for each round."""
+    """An answer for which the gateway runs tools, or in which the provider may pause: one part for each round."""
 
     def __init__(self, whole: Exchange[D], limits: RunLimits, redaction: Redaction | None) -> None:
         super().__init__(whole, 1, redaction)

@@ -118,7 +118,7 @@ class SendAll(msgspec.Struct, Generic[D], frozen=True, gc=False):
 
 class SendRounds(msgspec.Struct, Generic[D], frozen=True, gc=False):
     """Carry out the first part, ask `round_ended` which tools it calls, run them and tell `ran`: that gives the
-    exchange of the next round."""
+    exchange of the next round. A provider that runs tools itself may have paused: then there are none to run."""
 
     destination: D
     """The one that was chosen, and has room for no round yet."""
@@ -220,7 +220,7 @@ class StepRow(msgspec.Struct, frozen=True):
     """What it tells the exchange, and the steps that may follow; None: there is nothing more to do."""
 
 
-_NEXT_SEND = (FetchMedia, ListTools, Send, SendAll, Choose, GaveUp)
+_NEXT_SEND = (FetchMedia, ListTools, Send, SendAll, SendRounds, Choose, GaveUp)
 """What follows once all that is remembered is known: the request is compiled, or cannot be."""
 
 STEPS: tuple[StepRow, ...] = (
@@ -230,7 +230,7 @@ STEPS: tuple[StepRow, ...] = (
     StepRow(
         FetchMedia,
         "fetches what the target does not take by URL",
-        {"fetched": (ListTools, Send, SendAll, Choose, GaveUp)},
+        {"fetched": (ListTools, Send, SendAll, SendRounds, Choose, GaveUp)},
     ),
     StepRow(
         ListTools,
@@ -244,7 +244,7 @@ STEPS: tuple[StepRow, ...] = (
     ),
     StepRow(
         SendRounds,
-        "carries out an exchange, runs the tools that it calls, and goes on",
+        "carries out an exchange, runs the tools that it calls, and goes on, also if the provider has paused",
         {"joined": (Answered, StreamingAll, GaveUp)},
     ),
     StepRow(
@@ -260,7 +260,7 @@ STEPS: tuple[StepRow, ...] = (
     StepRow(
         AttemptFailed,
         "notes the failure, draws a number",
-        {"resume": (Wait, *[one for one in _NEXT_SEND if one is not ListTools])},
+        {"resume": (Wait, *[one for one in _NEXT_SEND if one not in (ListTools, SendRounds)])},
     ),
     StepRow(Wait, "waits", {"resume": (Send,)}),
     StepRow(Streaming, "passes the stream on", {"stream_ended": (None, AttemptFailed)}),
