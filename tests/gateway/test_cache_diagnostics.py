@@ -11,6 +11,9 @@ import pytest
 from tests.gateway.running import Running, gateway, provider
 from tests.shapes.agent_loops import chat_agent
 
+from dragoman import Change
+from dragoman.engine.library.report_summary import WrittenReport, find_report
+from dragoman.gateway.records import request_record
 from dragoman.testing import emulator
 
 Wire = dict[str, Any]
@@ -151,3 +154,22 @@ def test_a_member_of_the_clients_own_stays(tmp_path: Path) -> None:
         ask(running, body, "/v1/messages")
         assert claude.requests[0].body["diagnostics"] == {"previous_message_id": None}
         assert claude.requests[0].headers["anthropic-beta"].count("cache-diagnosis") == 1
+
+
+def test_a_report_of_shared_changes_is_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The headers need it before the answer, and the ledger after it."""
+    found: list[WrittenReport | None] = []
+
+    def note(changes: tuple[Change, ...]) -> WrittenReport | None:
+        found.append(find_report(changes))
+        return found[-1]
+
+    monkeypatch.setattr(request_record, "find_report", note)
+    with serving(tmp_path, "anthropic", "claude-sonnet-4-6") as (running, _):
+        turns = [{"role": "system", "content": LONG}, {"role": "user", "content": "Hi"}]
+        for _ in range(3):
+            found.clear()
+            ask(running, {"messages": turns, "max_tokens": 50})
+            changes = details(running)[-1]["changes"]
+        assert [one is not None for one in found] == [True]
+        assert "cache-question" in [change["rule"] for change in changes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
@@ -89,7 +89,11 @@ def digest(value: Any) -> str | None:
 def base62(*words: object, length: int) -> str:
     """A hash of the words in letters and digits, 64 at most. The same words give the same in every run."""
     hashed = blake2b("\0".join(map(str, words)).encode("utf-8", "replace"), digest_size=48).digest()
-    return b64encode(hashed, b"Zz")[:length].decode()
+    return b2a_base64(hashed, newline=False)[:length].translate(_LETTERS).decode()
+
+
+_LETTERS = bytes.maketrans(b"+/", b"Zz")
+"""What stands for the two signs of base64 that are neither letters nor digits."""
 
 
 def same(one: Any, other: Any) -> bool:

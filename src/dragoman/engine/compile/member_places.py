@@ -20,7 +20,7 @@ _decode = msgspec.json.Decoder().decode
 class RequestPlaces:
     """Finds pointers into one request. Each member is looked at once, and only if a rule speaks of one."""
 
-    __slots__ = ("_ask", "_decoded", "_located", "_names", "_own", "_places", "_texts")
+    __slots__ = ("_ask", "_decoded", "_heads", "_located", "_names", "_own", "_places")
 
     def __init__(self, ask: Ask, places: MemberPlaces) -> None:
         self._ask = ask
@@ -29,7 +29,7 @@ class RequestPlaces:
         self._decoded: dict[str, Any] = {}
         self._names: dict[str, str] = {}
         self._own: Collection[str] | None = None
-        self._texts: dict[str, bool] = {}
+        self._heads: dict[str, tuple[str, bool]] = {}
 
     def locate(self, key: str) -> str:
         """The pointer to what rules call `key`: the first place that the body has, or where it would stand. A key that
@@ -42,8 +42,12 @@ class RequestPlaces:
     def place_of_message(self, at: str) -> str:
         """A pointer to a message, by the client's own names. A text in place of a list has no places inside."""
         head, slash, rest = at[1:].partition("/")
-        name = self._name(head)
-        if slash and self._is_text(name):
+        found = self._heads.get(head)
+        if found is None:
+            name = self._name(head)
+            found = self._heads[head] = name, self._begins(name, b'"')
+        name, is_text = found
+        if is_text and slash:
             return f"/{name}"
         return at if name == head else f"/{name}{slash}{rest}"
 
@@ -95,15 +99,9 @@ class RequestPlaces:
                 self._decoded[name] = None
         return self._decoded[name]
 
-    def _is_text(self, name: str) -> bool:
-        found = self._texts.get(name)
-        if found is None:
-            found = self._texts[name] = self._begins(name, b'"')
-        return found
-
     def _begins(self, name: str, sign: bytes) -> bool:
         """How a member's value begins. It is not copied: it may be the whole conversation."""
-        return bytes(memoryview(self._ask.members.get(name, b""))[:1]) == sign
+        return memoryview(self._ask.members.get(name, b""))[:1] == sign
 
     def _name(self, name: str) -> str:
         """The client's own name for a top-level member."""

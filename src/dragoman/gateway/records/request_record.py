@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.conversation import Ask
@@ -136,7 +137,7 @@ class RequestRecord(msgspec.Struct):
         request. A round that follows another counts its time from there."""
         parts = self.dispatch.parts if self.dispatch is not None else ()
         return [
-            msgspec.structs.replace(
+            replace(
                 self,
                 id=part.exchange.context.id,
                 exchange=part.exchange,
@@ -211,7 +212,10 @@ def headers_of_report(record: RequestRecord) -> ReportHeaders:
     if written is not None and written.changes is changes:
         return written.headers
     known = find_report(changes)
-    record.report = report_headers(changes) if known is None else known.headers
+    if known is not None and record.dispatch is not None:
+        record.dispatch.report = replace(known, changes=changes)
+        return known.headers
+    record.report = report_headers(changes)
     return record.report
 
 
