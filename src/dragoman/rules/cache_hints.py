@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import CacheHint, Media, Result, Text
-from dragoman.conversation.tools import Tool
+from dragoman.conversation.tools import NativeTool, Tool
 
 SCOPE = "scope"
 """The member of a hint that says for whom the prompt is cached."""
@@ -28,6 +28,14 @@ def hints_of(conversation: Conversation) -> list[CacheHint]:
             if type(part) is Result:
                 found += [inner.hint for inner in part.parts]
     return [hint for hint in found if hint is not None]
+
+
+def have_hints(tools: tuple[Tool | NativeTool, ...]) -> bool:
+    """Whether one of the tools has a hint. An agent has dozens, and few have hints."""
+    for tool in tools:  # noqa: SIM110  a generator costs twice as much
+        if type(tool) is Tool and tool.hint is not None:
+            return True
+    return False
 
 
 def with_breakpoint(result: Result) -> Result:

@@ -84,7 +84,7 @@ class KnownBody(msgspec.Struct, frozen=True):
 
     def holds(self, mark: bytes) -> bool:
         """Whether a mark stands anywhere in the body. No mark goes beyond the end of an item."""
-        return bool(self.search(mark, lambda text: (mark,) if mark in text else ()))
+        return bool(self.search(mark, lambda text: (mark,) if text.rfind(mark) >= 0 else ()))  # `in` costs twice that
 
     def open(self, search: Callable[[bytes], tuple[Any, ...]]) -> tuple[bytes, tuple[Any, ...] | None]:
         """The body for readers of its members, and what a search finds in the items of its list, each by itself. If it

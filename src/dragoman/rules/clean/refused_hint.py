@@ -31,11 +31,13 @@ from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import CacheForm, Stance
-from dragoman.rules.cache_hints import hints_of, is_long
+from dragoman.rules.cache_hints import have_hints, hints_of, is_long
 from dragoman.rules.context import Context
 from dragoman.rules.fitted_hints import as_breakpoints, on_last_part, outside_results, without_late_hours, without_scope
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
+
+Tools = tuple[Tool | NativeTool, ...]
 
 
 @rule(
@@ -60,8 +62,7 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
         conversation = on_last_part(conversation, notes)
     if not facts.cache_hints_on_tools:
         everywhere = len(conversation.tools) + len(notes)
-        tools = kept(conversation.tools, [_bare_tool(tool, everywhere, notes) for tool in conversation.tools])
-        conversation = replace(conversation, tools=tools)
+        conversation = replace(conversation, tools=_bare_tools(conversation.tools, everywhere, notes))
     hints = hints_of(conversation)
     count = len(hints)
     surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
@@ -76,7 +77,7 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
 
 def _without_surplus(conversation: Conversation, surplus: int, report: list[Note]) -> Conversation:
     notes: list[Note] = []
-    tools = kept(conversation.tools, [_bare_tool(tool, surplus, notes) for tool in conversation.tools])
+    tools = _bare_tools(conversation.tools, surplus, notes)
     messages = kept(conversation.messages, [_bare(message, surplus, notes) for message in conversation.messages])
     hint = conversation.hint
     if hint is not None and len(notes) < surplus:
@@ -84,6 +85,10 @@ def _without_surplus(conversation: Conversation, surplus: int, report: list[Note
         hint = None
     report += notes
     return replace(conversation, messages=messages, tools=tools, hint=hint)
+
+
+def _bare_tools(tools: Tools, surplus: int, notes: list[Note]) -> Tools:
+    return kept(tools, [_bare_tool(tool, surplus, notes) for tool in tools]) if have_hints(tools) else tools
 
 
 def _bare_tool(tool: Tool | NativeTool, surplus: int, notes: list[Note]) -> Tool | NativeTool:

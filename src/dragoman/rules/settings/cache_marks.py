@@ -29,10 +29,10 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, FIELD, TOOL, USER, Message
 from dragoman.conversation.parts import BREAKPOINT_FIELD, CacheHint, Call, Media, Result, Text
-from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.tools import Tool
 from dragoman.conversation.traits import Trait, observe
 from dragoman.profiles.facts import CacheForm, CachePlace, Facts, Stance
-from dragoman.rules.cache_hints import BREAKPOINT, with_breakpoint
+from dragoman.rules.cache_hints import BREAKPOINT, have_hints, with_breakpoint
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
@@ -66,7 +66,7 @@ def mark_prompt(conversation: Conversation, facts: Facts, turns: bool) -> Rewrit
     stood, and at the end of the last one, for the next. The client has set none in its messages; if it has set one
     on its tools or on the whole request, the conversation stays as it is.
     """
-    if conversation.hint is not None or _have_hints(conversation.tools):
+    if conversation.hint is not None or have_hints(conversation.tools):
         return Rewrite(conversation)
     notes: list[Note] = []
     tools, messages = conversation.tools, list(conversation.messages)
@@ -143,13 +143,6 @@ def _mark(messages: list[Message], places: list[int], hint: CacheHint, notes: li
         messages[at] = marked = _marked(message, hint)
         if marked is not message:
             notes.append(Note(_DID, message, kind="added", after=hint))
-
-
-def _have_hints(tools: tuple[Tool | NativeTool, ...]) -> bool:
-    for tool in tools:  # noqa: SIM110  a generator costs twice as much
-        if type(tool) is Tool and tool.hint is not None:
-            return True
-    return False
 
 
 def _with_last_marked(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
