@@ -192,6 +192,24 @@ def endless(seen: Seen) -> dict[str, Any]:
     return chat(None, ("web_search", {"query": "more"}))
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_that_was_cut_off_ends_the_answer(tmp_path: Path, stream: bool) -> None:
+    def cut_off(seen: Seen) -> dict[str, Any]:
+        made = endless(seen)
+        choice = made["choices"][0]
+        choice["message"] |= {"content": "Let me"}
+        choice["message"]["tool_calls"][0]["function"]["arguments"] = '{"query": "bri'
+        return {**made, "choices": [{**choice, "finish_reason": "length"}]}
+
+    with running(tmp_path, cut_off) as (one, runner, seen):
+        request = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": ASKED}], "stream": stream}
+        answer = one.post("/v1/messages", {**request, "tools": ANTHROPIC}).text
+    assert (len(seen), runner.ran) == (1, [])
+    assert '"stop_reason":"max_tokens"' in answer
+    assert "Let me" in answer
+    assert '"type":"server_tool_use"' not in answer
+
+
 def asked(one: Running, **more: Any) -> Any:
     turns = [{"role": "user", "content": ASKED}]
     return one.anthropic().messages.create(model="m", max_tokens=100, messages=turns, **{"tools": ANTHROPIC, **more})

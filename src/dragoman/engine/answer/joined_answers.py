@@ -32,6 +32,8 @@ from dragoman.dialects.shared.citations import Page, page_of, place_citation
 from dragoman.engine.answer.provider_runs import ProviderRuns
 
 _MOST_CITED = 32
+_CUT_OFF = (Stop.LENGTH, Stop.CONTEXT)
+"""The model had no room for more. What it was calling is not run, and the answer ends here, as vendors end theirs."""
 
 
 class JoinedAnswers:
@@ -261,6 +263,7 @@ class RoundWriter:
             case Stopped():
                 self._stopped.append(event)
                 self.is_paused = event.reason is Stop.PAUSE and self._joined.resumes
+                self.calls = [] if event.reason in _CUT_OFF else self.calls
             case Ended() if not (self.calls or self.is_paused):
                 return self._end()
             case Ended() | Failed():
