@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ import orjson
 import pytest
 from tests.child_processes import dies_with_us
 
+from dragoman.emulation.emulator_fallback import EmulatorFallback
+from dragoman.emulators.serving import background_server, http_server
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 
@@ -308,3 +310,16 @@ def test_the_command_serves_each_on_its_own_port_and_logs(tmp_path: Path) -> Non
         ("openai", "accepted"),
         ("openrouter", "refused"),
     ]
+
+
+@pytest.mark.parametrize("start", [EmulatorFallback().start, lambda: emulator("openai").__enter__()])
+def test_whoever_starts_one_hears_that_no_port_is_free(
+    start: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def find_none(*_: object, **__: object) -> None:
+        raise OSError("no free port")
+
+    for module in (http_server, background_server):
+        monkeypatch.setattr(module, "start", find_none)
+    with pytest.raises(OSError, match="no free port"):
+        start()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Mapping
 
@@ -12,6 +11,7 @@ from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
 from dragoman.emulators.faults import Fault, parse_fault
 from dragoman.emulators.provider import EmulatedProvider, Model
 from dragoman.emulators.serving.http_server import ServerLimits, start
+from dragoman.emulators.serving.server_thread import ServerThread
 
 _SDK_ROOTS = ("/chat/completions", "/responses", "/v1/messages", "/v1beta/models", "/v1beta1/projects", "/v1/projects")
 
@@ -29,43 +29,21 @@ class RunningEmulator:
     ) -> None:
         self._core = EmulatorCore(provider, model=model, clock=clock, limits=rates)
         self._limits = limits
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
         self._port = 0
-        self._failed: OSError | None = None
-        self._thread = threading.Thread(target=self._run, name=f"emulator {provider.name}", daemon=True)
+        self._thread = ServerThread(f"emulator {provider.name}", self._open)
 
     def start(self) -> RunningEmulator:
+        """Raises OSError if there is no free port or socket."""
         self._thread.start()
-        self._ready.wait()
-        if self._failed is not None:
-            raise self._failed
         return self
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            server = self._loop.run_until_complete(start(self._core, limits=self._limits))
-        except OSError as error:  # no free port or socket: `start` raises it in the caller's thread
-            self._failed = error
-            self._ready.set()
-            return
+    async def _open(self) -> list[asyncio.Server]:
+        server = await start(self._core, limits=self._limits)
         self._port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        self._loop.run_forever()
-        server.close()
-        self._cancel_tasks()
-        self._loop.close()
-
-    def _cancel_tasks(self) -> None:
-        pending = asyncio.all_tasks(self._loop)
-        for task in pending:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+        return [server]
 
     def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=5)
+        self._thread.stop()
 
     @property
     def provider(self) -> EmulatedProvider:
