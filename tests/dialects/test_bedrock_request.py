@@ -53,6 +53,33 @@ def test_a_tool_loop_is_the_same_there_and_back() -> None:
     assert chat.json["messages"][2] == {"role": "tool", "tool_call_id": "tooluse_1", "content": "It pours."}
 
 
+PICTURE = {"format": "gif", "source": {"bytes": GIF}}
+NULLS: dict[str, tuple[Any, Any]] = {
+    "no place": ({"image": {**PICTURE, "source": {"bytes": GIF, "s3Location": None}}}, {"image": PICTURE}),
+    "no lifetime": ({"cachePoint": {"type": "default", "ttl": None}}, {"cachePoint": {"type": "default"}}),
+    "no cache point": ({"cachePoint": None}, None),
+    "no guarded content": ({"guardContent": None}, None),
+    "no guarded picture": (
+        {"guardContent": {"text": {"text": "x", "qualifiers": None}, "image": None}},
+        {"guardContent": {"text": {"text": "x"}}},
+    ),
+    "no context": (
+        {"document": {"name": "a", "format": "txt", "source": {"text": "x"}, "context": None, "citations": None}},
+        {"document": {"name": "a", "format": "txt", "source": {"text": "x"}}},
+    ),
+}
+
+
+@pytest.mark.parametrize("target", [CONVERSE, CLAUDE, GPT])
+@pytest.mark.parametrize("name", NULLS)
+def test_a_null_in_a_block_is_as_if_it_were_not_there(name: str, target: str) -> None:
+    given, meant = NULLS[name]
+    done = sent(asked({"role": "user", "content": [{"text": "x"}, given]}), target)
+    plain = sent(asked({"role": "user", "content": [{"text": "x"}, *([meant] if meant else [])]}), target)
+    assert done.json == plain.json
+    assert {change.rule for change in done.changes} - {change.rule for change in plain.changes} == {"off-schema"}
+
+
 def test_the_path_names_the_model_and_asks_for_a_stream() -> None:
     whole = adapt(orjson.dumps(asked(USER)), source="bedrock", target=CONVERSE, stream=False)
     stream = adapt(orjson.dumps(asked(USER)), source="bedrock", target=CONVERSE, stream=True)

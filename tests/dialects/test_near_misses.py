@@ -899,6 +899,19 @@ def test_null_tools_are_left_out_where_they_are_refused() -> None:
     assert adapt(request(CHAT, tools=None), target="vllm/m").json["tools"] is None
 
 
+@pytest.mark.parametrize("name", OWN_TOOLS)
+def test_a_null_among_the_tools_is_none_of_them(name: str) -> None:
+    both = parse(name, request(name, tools=[None, OWN_TOOLS[name]])).conversation
+    assert same(both.tools, parse(name, request(name, tools=[OWN_TOOLS[name]])).conversation.tools)
+    alone = parse(name, request(name, tools=[None])).conversation
+    assert alone.tools == ()
+    for found in (both, alone):
+        assert [(miss.kind, miss.at) for miss in found.near_misses] == [(Miss.NULL, "/tools/0")]
+    done = adapt(request(name, tools=[None]), source=name, target="openai/gpt-4o")
+    assert "tools" not in done.json
+    assert "/tools/0" in [change.at for change in done.changes]
+
+
 def test_reasoning_without_a_summary_gets_an_empty_one() -> None:
     """K29."""
     thought = {"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAAAAB" + "a" * 91}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Inline, Json
 from dragoman.dialects.bedrock import NAME
@@ -78,6 +80,12 @@ def _fits_part(item: Json) -> bool:
     return fits(open_block, item) and _has_one_key(item) and not _is_data_url(item)
 
 
+def _open_part(item: Json, role: Role) -> None:
+    open_block(item)
+    if not _fits_part(item):
+        raise msgspec.DecodeError("a block of several kinds")
+
+
 def _has_one_key(block: Json) -> bool:
     """Whether a block has one key, its kind; and each block of a result that it is."""
     fields = fields_of(block) or {}
@@ -138,6 +146,7 @@ FORM = WireForm(
     fits_part=lambda raw, role: _fits_part(raw),
     render=_render_turn,
     repair_part=_repair_part,
+    decode_part=_open_part,
     takes_text=False,
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_turns, parse_turn)

@@ -47,8 +47,37 @@ class BedrockResult(WireObject):
     type: Annotated[UnsetType, Holds(str)] = UNSET
 
 
+class BedrockPlace(WireObject):
+    uri: str
+    bucketOwner: str | UnsetType = UNSET  # noqa: N815
+
+
+class BedrockSource(WireObject):
+    bytes: str | UnsetType = UNSET
+    s3Location: BedrockPlace | UnsetType = UNSET  # noqa: N815
+    text: str | UnsetType = UNSET
+    content: list[Object] | UnsetType = UNSET
+
+
 class BedrockMedia(WireObject):
-    source: JsonObject
+    source: BedrockSource
+    context: str | UnsetType = UNSET
+    citations: Object | UnsetType = UNSET
+
+
+class BedrockCachePoint(WireObject):
+    type: str
+    ttl: str | UnsetType = UNSET
+
+
+class BedrockGuardText(WireObject):
+    text: str
+    qualifiers: list[str] | UnsetType = UNSET
+
+
+class BedrockGuard(WireObject):
+    text: BedrockGuardText | UnsetType = UNSET
+    image: Object | UnsetType = UNSET
 
 
 @final
@@ -66,8 +95,8 @@ class BedrockBlock(WireObject):
     video: Annotated[UnsetType, Holds(BedrockMedia)] = UNSET
     audio: Annotated[UnsetType, Holds(BedrockMedia)] = UNSET
     reasoningContent: Annotated[UnsetType, Holds(Object)] = UNSET  # noqa: N815
-    cachePoint: Annotated[UnsetType, Holds(Object)] = UNSET  # noqa: N815
-    guardContent: Annotated[UnsetType, Holds(Object)] = UNSET  # noqa: N815
+    cachePoint: Annotated[UnsetType, Holds(BedrockCachePoint)] = UNSET  # noqa: N815
+    guardContent: Annotated[UnsetType, Holds(BedrockGuard)] = UNSET  # noqa: N815
     type: UnsetType = UNSET
     functionCall: UnsetType = UNSET  # noqa: N815
     functionResponse: UnsetType = UNSET  # noqa: N815

@@ -95,7 +95,7 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
         origins += [index] * len(written)
     if not misses:
         return MeantTools(*parse(raw))
-    if not meant and any(miss.kind is Miss.NAMELESS for miss in misses):
+    if not meant and all(miss.kind is Miss.NAMELESS or miss.lost == NULL for miss in misses):
         return MeantTools((), False, tuple(misses))
     try:
         tools, empty = parse(render_list(meant))
@@ -133,7 +133,7 @@ def _placed(tool: Tool | NativeTool, origins: list[int]) -> Tool | NativeTool:
 
 def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -> list[Json]:
     """The entries in place of one. One that is no function in any dialect stays."""
-    if form.is_empty(entry):
+    if entry == NULL or form.is_empty(entry):
         misses.append(_miss(Miss.NULL, at, entry))
         return []
     trimmed = without_misfits(entry, form.decode) if form.decode is not None else None

@@ -366,9 +366,10 @@ class TurnReader:
         return [self._piece(content if _may_be_part(content, key) else as_text(content), role, f"/{key}")]
 
     def _inner_pieces(self, item: Json, role: Role, below: str) -> list[MeantPart]:
-        """The part, or the parts of a list that stands in place of one. Null stands for none."""
+        """The part, or the parts of a list that stands in place of one. Null stands for none, and so does a part that
+        holds nothing else."""
         inner = items_of(item)
-        if item == NULL:
+        if item == NULL or _is_null(fields_of(item) or {}):
             self._log.note(Miss.CONTENT, below, item)
             return []
         if inner is None:
@@ -550,6 +551,11 @@ class TurnReader:
 _ITEM_MARKS = {"id": b'"', "status": b'"n'}
 """Members of an item, each with the letters that its value may begin with. A status of null was recorded."""
 _ITEM_TYPES = frozenset({"function_call", "function_call_output", "reasoning"})
+
+
+def _is_null(part: Fields) -> bool:
+    """Whether it holds nothing but nulls. A text that is null is an empty one."""
+    return {*part.values()} == {NULL} and "text" not in part
 
 
 def _may_be_part(content: Json, key: str) -> bool:
