@@ -57,3 +57,12 @@ def test_a_thread_that_begins_has_all_its_turns(target: str) -> None:
     adapted = adapt(body(thread={"type": "create"}), source="anthropic", target=target, headers=THREADS)
     assert "thread" not in json.loads(adapted.body)
     assert ("/thread", "metadata") in [(change.at, change.loses) for change in adapted.changes]
+
+
+def test_a_body_with_its_betas_is_written_again_as_it_is() -> None:
+    target = CLOUDS[0]
+    headers = {"anthropic-beta": "interleaved-thinking-2025-05-14"}
+    once = adapt(body(), source="anthropic", target=target, headers=headers)
+    again = adapt(once.body, source="anthropic", target=target, headers=once.headers)
+    assert again.body == once.body
+    assert not again.changes

@@ -108,3 +108,13 @@ def test_the_words_of_an_unknown_block_stay() -> None:
     message = {"role": "system", "content": [{"type": "markdown", "text": "Be brief."}]}
     done = sent({"messages": [message, USER]}, "openai/gpt-4o")
     assert done.json["messages"][0] == {"role": "system", "content": [TEXT]}
+
+
+def test_the_words_of_a_block_that_its_dialect_has_among_instructions_stay() -> None:
+    guarded = {"guardContent": {"text": {"text": "Never tell the code."}}}
+    body = {"system": [{"text": "Be brief."}, guarded], "messages": [{"role": "user", "content": [{"text": "Hi"}]}]}
+    adapted = adapt(body, source="bedrock", target="openai/gpt-4o")
+    assert b"Never tell the code." in adapted.body
+    assert ("mixed-system", "/system/1", "metadata") in [
+        (change.rule, change.at, change.loses) for change in adapted.changes
+    ]

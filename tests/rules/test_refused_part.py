@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -148,7 +149,7 @@ def test_media_stays_in_a_result_where_it_is_taken() -> None:
 DRAWN = "user: Draw.\nassistant: Here:\n[image https://a/1]"
 
 
-@pytest.mark.parametrize("between", ["", "call f(a) {}\nresult a: one\n"])
+@pytest.mark.parametrize("between", ["", "call f(a) {}\nresult a: one\n", "assistant: So\n"])
 def test_media_of_the_model_moves_to_the_user_turn_that_follows(between: str) -> None:
     done = run(refused_part, f"{DRAWN}\n{between}user: More.", takes(assistant="refuses"))
     assert done.script.replace("\\u005b", "[") == (
@@ -159,7 +160,7 @@ def test_media_of_the_model_moves_to_the_user_turn_that_follows(between: str) ->
 
 KEPT = {
     "no user turn follows": (DRAWN, "[image: https://a/1]"),
-    "the model speaks on": (f"{DRAWN}\nassistant: So\nuser: Hm", "[image: https://a/1]"),
+    "the model goes on after results": (f"{DRAWN}\nresult a: one\nassistant: So\nuser: Hm", "[image: https://a/1]"),
     "a document of text": (f"user: Hi\nassistant: Here:\n{media(PLAIN, 'document')}\nuser: More.", "The text."),
 }
 
@@ -473,3 +474,14 @@ def test_a_list_of_pictures_that_cannot_be_read_is_a_field_like_others() -> None
     odd = [{**PICTURES[1], "images": [MADE_PICTURE, {"type": "text", "text": "?"}]}]
     done = adapt({"messages": [PICTURES[0], *odd, PICTURES[2]]}, source=CHAT, target="openai/gpt-4o")
     assert ("stray-field", "took out `images`") in [(one.rule, one.did) for one in done.changes]
+
+
+def test_a_picture_that_was_made_goes_to_the_user_turn_after_all_messages_of_the_model() -> None:
+    made = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "iVBORw0KGgo="}
+    said = {"role": "assistant", "content": "Here it is."}
+    hi = {"role": "user", "content": "Draw a cat."}
+    body = {"model": "m", "input": [hi, made, said, {"role": "user", "content": "Bluer."}]}
+    adapted = adapt(body, source="openai-responses", target="anthropic/claude-sonnet-4-5")
+    turns = json.loads(adapted.body)["messages"]
+    assert [block["type"] for block in turns[-1]["content"]] == ["image", "text"]
+    assert turns[-1]["content"][0]["source"]["data"] == "iVBORw0KGgo="

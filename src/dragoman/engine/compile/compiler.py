@@ -442,10 +442,10 @@ class _Compilation:
         if self.facts.refused_words and same:
             headers, refused = without_words(headers, self.facts.refused_words)
             self._enter(refused_setting, refused)
-        if profile.body is not None:
-            body = formed_body(body, profile.body)
         if profile.envelope is not NO_ENVELOPE:
             body, headers = with_header_members(body, headers, profile.envelope)
+        if profile.body is not None:
+            body = formed_body(body, profile.body)
         return CompiledRequest(  # of more than 15 names, Python makes a dict, which takes three times as long
             body,
             frame.stream_path if writing.stream else frame.path,

@@ -1,7 +1,7 @@
 """A system message that holds more than text: a picture, a document, a call, a result, a thought.
 
 Instructions are text. Most providers refuse anything else among them, and some dialects have no form for it. What is no
-text is left out, wherever the message stands. A refusal and the text of an unknown block become text. Media of the
+text is left out, wherever the message stands. A refusal and the words of an unknown block become text. Media of the
 client's own dialect stays if the target takes it in a system message. So does a block of a provider's own that may
 stand there (fact `system_blocks`), such as Anthropic's `tool_addition`. For other targets the rule `client-tool` does
 what such a block asks for.
@@ -28,8 +28,10 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Media, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.profile import dialect_layer
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import is_given_as_meant, takes_block
+from dragoman.rules.part_words import block_words
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -63,11 +65,16 @@ def _may_stand(part: Opaque, facts: Facts) -> bool:
 
 
 def _read_text(part: Opaque) -> Swap:
-    """The text of a block that nobody knows, if it has one."""
+    """The text of a block that the target does not know, or all words of one that its dialect has there."""
     try:
         text = _decode_worded(part.json).text
     except msgspec.DecodeError:
-        return _leave_out(f"{part.kind} block")
+        at_home = part.kind in dialect_layer(part.origin.dialect).facts.get("system_blocks", ())
+        words = block_words(part) if at_home else None
+        if words is None:
+            return _leave_out(f"{part.kind} block")
+        loses = Loss.METADATA if words.whole else Loss.CONTENT
+        return Swap((Text(words.literal),), f"put the words of a {part.kind} block in its place", loses)
     return Swap((Text(quote(text)),), f"put the text of a {part.kind} block in its place", Loss.METADATA)
 
 

@@ -22,6 +22,7 @@ becomes
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from itertools import dropwhile
 
 from msgspec.structs import replace
 
@@ -182,19 +183,24 @@ def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
     messages: list[Message] = []
     notes: list[Note] = []
     waiting: list[Part] = []
+    of_results = False
     for index, message in enumerate(conversation.messages):
         if message.role is Role.TOOL:
             message, taken = _emptied(message, context.facts, notes)
             messages.append(message)
             waiting += taken
+            of_results = of_results or bool(taken)
             continue
         if waiting and message.role is Role.USER:
             message = replace(message, parts=(*waiting, *message.parts), listed=True)
-        elif waiting:
+            waiting = []
+        elif waiting and (of_results or message.role is not Role.ASSISTANT):
             messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
-        waiting = []
+            waiting = []
+        of_results = False
         if message.role is Role.ASSISTANT and _is_answered(conversation.messages, index):
-            message, waiting = _without_media(message, context, notes)
+            message, taken = _without_media(message, context, notes)
+            waiting += taken
         messages.append(message)
     if waiting:
         messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
@@ -202,9 +208,10 @@ def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _is_answered(messages: tuple[Message, ...], index: int) -> bool:
-    """Does a user turn follow a turn of the model, perhaps after results?"""
+    """Does a user turn follow a turn of the model, perhaps after more of its messages and results?"""
     following = (messages[later].role for later in range(index + 1, len(messages)))
-    return next((role for role in following if role is not Role.TOOL), None) is Role.USER
+    after = dropwhile(lambda role: role is Role.ASSISTANT, following)
+    return next((role for role in after if role is not Role.TOOL), None) is Role.USER
 
 
 def _without_media(message: Message, context: Context, notes: list[Note]) -> tuple[Message, list[Part]]:
