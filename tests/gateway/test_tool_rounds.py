@@ -192,6 +192,14 @@ def endless(seen: Seen) -> dict[str, Any]:
     return chat(None, ("web_search", {"query": "more"}))
 
 
+@pytest.mark.parametrize(("most", "ran"), [(2, 2), (0, 0), (None, 3)])
+def test_a_client_bounds_the_runs_of_an_answer(tmp_path: Path, most: int | None, ran: int) -> None:
+    request = {"model": "m", "input": ASKED, "tools": [{"type": "web_search"}], "max_tool_calls": most}
+    with running(tmp_path, endless, StubRunner(rounds=3)) as (one, runner, _):
+        assert one.post("/v1/responses", request).status_code == 200
+    assert len(runner.ran) == ran
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_call_that_was_cut_off_ends_the_answer(tmp_path: Path, stream: bool) -> None:
     def cut_off(seen: Seen) -> dict[str, Any]:

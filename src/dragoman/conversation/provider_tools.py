@@ -275,6 +275,8 @@ class ProviderToolCodec(msgspec.Struct, frozen=True):
     them (`Sequence[ToolRun]`, `Sequence[FoundPage]`, `Sequence[GroundedSpan]`)."""
     parse_spans: Callable[[Mapping[str, Json]], tuple[GroundedSpan, ...]] = lambda members: ()
     """Where an answer cites pages, by members at its end."""
+    calls_limit: str = ""
+    """The member at the top level of a request that bounds the runs of an answer; empty: the vendor has none."""
     cites: CitationRange = CitationRange.PART
     """What a citation speaks of."""
     cited: str = ""

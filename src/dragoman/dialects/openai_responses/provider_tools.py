@@ -407,6 +407,7 @@ CODEC = ProviderToolCodec(
     render_tool,
     parse_run,
     render_run,
+    calls_limit="max_tool_calls",
     parse_choice=parse_choice,
     render_approval=render_approval,
     parse_approval=parse_approval,

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import Stopped
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import Call, Citation, Extras, Inline, Media, Opaque, Part, Reasoning, Text
@@ -128,7 +129,7 @@ class ToolRounds:
         self._resumes = False
         """The provider had paused in the last round, and is asked to go on."""
         self._joined = joined
-        self._limits = limits
+        self._limits = _narrowed(limits, ask.conversation)
         self._writer: RoundWriter | None = None
         self._asked: list[tuple[RunnableTool, Call, ToolRun]] = []
         self._answered: dict[str, ToolRun] = {}
@@ -366,6 +367,14 @@ def needs_approval(tool: ProviderTool, name: str) -> bool:
     """Whether the client must be asked before a tool of a server is called."""
     approved = tool.server.approved if tool.server is not None else None
     return approved is not None and name not in approved
+
+
+def _narrowed(limits: RunLimits, conversation: Conversation) -> RunLimits:
+    """The limits with the one that the client sets for all tools of an answer."""
+    extras = conversation.extras
+    codec = dialect(extras.dialect).provider_tools if extras is not None and extras.dialect in DIALECT_NAMES else None
+    given = extras.fields.get(codec.calls_limit, b"") if extras is not None and codec is not None else b""
+    return replace(limits, calls=min(limits.calls, int(given))) if given.isdigit() else limits
 
 
 def _unforced(conversation: Conversation) -> Conversation:
