@@ -322,3 +322,27 @@ def test_every_signed_run_goes_back_as_it_came(
             thanks = {"role": "user", "content": "Thanks."}
             ask(one, [*history, result if chat else output if other else thanks], False, tools)
     assert stub.seen[1].body["contents"][1]["parts"] == parts
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_thinking_that_a_client_brings_back_before_a_search_is_not_put_back_again(tmp_path: Path, stored: bool) -> None:
+    with emulator("anthropic", signatures="strict") as behind:
+        config = {
+            "providers": {"p": provider("anthropic", behind.base_url)},
+            "models": {"new": {"target": "p/claude-opus-4-8"}},
+        }
+        with gateway(config, tmp_path) as one:
+            given: Any = {"model": "new", "tools": [{"type": "web_search"}], "reasoning": {"effort": "high"}}
+            given |= {"store": stored, "include": ["reasoning.encrypted_content"]}
+            first = one.openai().responses.create(input=SEARCHED, **given)
+            thanks: Any = {"role": "user", "content": "Thanks."}
+            if stored:
+                second = one.openai().responses.with_raw_response.create(
+                    input=[thanks], previous_response_id=first.id, **given
+                )
+            else:
+                turns: Any = [{"role": "user", "content": SEARCHED}, *[item.to_dict() for item in first.output], thanks]
+                second = one.openai().responses.with_raw_response.create(input=turns, **given)
+    assert [item.type for item in first.output] == ["reasoning", "web_search_call", "message"]
+    assert json.dumps(behind.requests[1].body["messages"]).count('"signature"') == 1
+    assert "kept-reasoning" not in second.headers.get("x-dragoman-added", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from operator import attrgetter, is_
 from typing import Any
@@ -132,13 +132,19 @@ def restored(ask: Ask, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
     messages: list[Message] = []
     notes: list[Note] = []
     before: Message | None = None
+    brought: set[bytes] = set()
+    """Proofs of thinking in messages before this one, of the same turn."""
     lone: set[int] = set()
     for message in conversation.messages:
         found = _found(message, before, kept, facts)
         thinking = _thinking(found, facts)
         if thinking and messages and _is_nothing_but_copy(messages[-1], _words(thinking)):
             messages.pop()
-        messages.append(_restored(message, before, kept, facts, takes_pieces) if found else message)
+        messages.append(_restored(message, before, kept, facts, takes_pieces, brought=brought) if found else message)
+        if _is_model(message):
+            brought |= _proofs(messages[-1].parts)
+        else:
+            brought = set()
         if messages[-1] is not message:
             notes.append(_note(message, messages[-1]))
             if all(type(part) is Opaque for part in messages[-1].parts):
@@ -258,14 +264,22 @@ def _is_nothing_but_copy(message: Message, words: str) -> bool:
 
 
 def _restored(
-    message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts, takes_pieces: bool
+    message: Message,
+    before: Message | None,
+    kept: Mapping[str, KeptParts],
+    facts: Facts,
+    takes_pieces: bool,
+    *,
+    brought: Set[bytes],
 ) -> Message:
-    """`takes_pieces`: thinking that the client brought back in pieces goes out in them."""
+    """`takes_pieces`: thinking that the client brought back in pieces goes out in them. `brought`: the proofs of
+    thinking that stands before it in the same turn."""
     found = _found(message, before, kept, facts)
     of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
     held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
     parts = _without_twins([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
-    parts = _with_thinking(parts, _thinking(found, facts), facts.reasoning_field, takes_pieces)
+    thinking = [part for part in _thinking(found, facts) if part.state is None or proof_of(part.state) not in brought]
+    parts = _with_thinking(parts, thinking, facts.reasoning_field, takes_pieces)
     parts = _with_blocks(parts, kept, found, facts) if facts.mixed_tools_flag else parts
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)
@@ -282,12 +296,16 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning], field: str, t
     if not kept:
         return parts
     words = _words(kept)
-    proofs = {proof_of(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
+    proofs = _proofs(parts)
     missing = [part for part in kept if part.state is None or proof_of(part.state) not in proofs]
     if not missing or _brings_words(parts, missing, field, takes_pieces):
         return parts
     others = [part for part in parts if not is_copy(part, words)]
     return (*missing, *others)
+
+
+def _proofs(parts: Sequence[Part]) -> set[bytes]:
+    return {proof_of(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
 
 
 def _brings_words(parts: tuple[Part, ...], kept: list[Reasoning], field: str, takes_pieces: bool) -> bool:
