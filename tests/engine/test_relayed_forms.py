@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+import msgspec
 import pytest
 from tests.sdk_readers import Loopback, loopback
 
@@ -129,3 +130,41 @@ def test_lines_of_json_may_begin_with_a_byte_order_mark(client: str, size: int) 
         )
         assert not relayed.skipped
     assert outs[0] == outs[1]
+
+
+def _line(message: object, **more: object) -> dict[str, object]:
+    return {"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": message, "done": False, **more}
+
+
+def _called(arguments: object) -> dict[str, object]:
+    return _line(
+        {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}
+    )
+
+
+COUNTED = {"done": True, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 2}
+BEGUN = _line({"role": "assistant", "content": "a"})
+OVER = _line({"role": "assistant", "content": ""}, **COUNTED)
+ODD_LINES: Mapping[str, tuple[list[object], str]] = {
+    "a message that is null": ([BEGUN, _called({"a": 1}), _line(None, **COUNTED)], '{"a": 1}'),
+    "no message": ([BEGUN, _called({"a": 1}), {"model": "m", **COUNTED}], '{"a": 1}'),
+    "a content that is null": (
+        [BEGUN, _line({"role": "assistant", "content": None}), _called({"a": 1}), OVER],
+        '{"a": 1}',
+    ),
+    "what is no object": ([BEGUN, [1], None, "x", _called({"a": 1}), OVER], '{"a": 1}'),
+    "arguments as a text": ([BEGUN, _called('{"a": 1}'), OVER], '{"a": 1}'),
+    "arguments that are null": ([BEGUN, _called(None), OVER], "{}"),
+}
+
+
+@pytest.mark.parametrize("client", ["ollama", "openai-chat", "anthropic", "gemini"])
+@pytest.mark.parametrize("size", [7, 4096])
+@pytest.mark.parametrize("name", ODD_LINES)
+def test_sdks_read_odd_lines_of_ollama(name: str, size: int, client: str, sdks: Loopback) -> None:
+    lines, arguments = ODD_LINES[name]
+    wire = b"\n\r\n".join([b"", *map(msgspec.json.encode, lines), b""])
+    relayed = Translation("ollama", client, context=ANSWERING)
+    out = b"".join([relayed.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + relayed.close()
+    seen = sdks.read(client, out, stream=True)
+    assert (seen.text, seen.calls, seen.stop, seen.usage) == ("a", (("f", arguments),), "calls", (3, 2, 0))

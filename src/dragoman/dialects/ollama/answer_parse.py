@@ -24,7 +24,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.ollama import NAME, THINKING
@@ -187,7 +187,7 @@ class OllamaAnswerParser:
         part = self._open(_NEITHER)
         self._calls += 1
         arguments = bytes(function.arguments)
-        text = arguments.decode() if arguments[:1] == b"{" else "{}"
+        text = arguments.decode() if arguments[:1] == b"{" else unquote(arguments) if arguments[:1] == b'"' else "{}"
         identity, made = self._call_id(call.id, function.name)
         out.append(CallStarted(0, part, identity, function.name, made=made))
         out.append(CallDelta(0, part, quote(text)))

@@ -109,7 +109,7 @@ def _load_requests() -> RequestCodec:
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.ollama.answer_parse import parse_answer
     from dragoman.dialects.ollama.answer_render import render_answer, render_error
-    from dragoman.dialects.ollama.stream import WORDS, OllamaStreamParser, OllamaStreamRenderer
+    from dragoman.dialects.ollama.stream import WORDS, MisreadLines, OllamaStreamParser, OllamaStreamRenderer
 
     return AnswerCodec(
         parse_answer,
@@ -117,6 +117,7 @@ def _load_answers() -> AnswerCodec:
         OllamaStreamParser,
         OllamaStreamRenderer,
         render_error,
+        chunk_rewrite=MisreadLines,
         streamed_text=WORDS,
     )
 

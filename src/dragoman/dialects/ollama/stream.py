@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.call_input import call_input
 from dragoman.dialects.ollama.answer_parse import OllamaAnswerParser
 from dragoman.dialects.ollama.answer_render import MessageBuilder, error_body
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
@@ -27,6 +31,54 @@ WORDS = StreamedText(
     # Arguments are an object here. Three levels of it are found, which is nearly always all.
     arguments=re.compile(rb'"arguments"\s*+:\s*+(%b)' % _NESTED),
 )
+
+
+class _PlainMessage(msgspec.Struct, gc=False):
+    content: str | msgspec.UnsetType = msgspec.UNSET
+    tool_calls: None = None
+
+
+class _PlainLine(msgspec.Struct, gc=False):
+    message: _PlainMessage
+
+
+_check_plain_line = msgspec.json.Decoder(_PlainLine).decode
+"""Raises DecodeError for a line without a message, with a null in place of its text, or with calls."""
+
+
+class MisreadLines(msgspec.Struct):
+    """Writes lines that Ollama's SDKs do not read: each has a message, and the arguments of a call are an object."""
+
+    seed: str = ""
+    renumbers: bool = False
+
+    def may_be_misread(self, payload: bytes) -> bool:
+        try:
+            _check_plain_line(payload)
+        except (msgspec.DecodeError, RecursionError):
+            return True
+        return False
+
+    def pieces(self, chunk: dict[str, Any]) -> list[Any]:
+        if chunk.get("error"):
+            return [chunk]
+        message = chunk.get("message")
+        message = message if isinstance(message, dict) else {"role": "assistant", "content": ""}
+        if message.get("content", "") is None:
+            message = {**message, "content": ""}
+        calls = message.get("tool_calls")
+        if isinstance(calls, list):
+            message = {**message, "tool_calls": [_with_object(call) for call in calls]}
+        return [{**chunk, "message": message}]
+
+
+def _with_object(call: Any) -> Any:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict) or isinstance(function.get("arguments"), dict):
+        return call
+    given = function.get("arguments")
+    arguments = call_input(given if isinstance(given, str) else msgspec.json.encode(given).decode())
+    return {**call, "function": {**function, "arguments": msgspec.Raw(arguments)}}
 
 
 class OllamaStreamParser(OllamaAnswerParser):

@@ -1,7 +1,7 @@
 """The lines of a relayed stream of one JSON value a line: whole, readable, and without our secrets.
 
 As with frames of server-sent events, a line goes out whole, so that no cut of the bytes hides a secret, and a stream
-that breaks off leaves no half line before our own last one. A line that is no JSON is left out and counted.
+that breaks off leaves no half line before our own last one. A line that is no JSON object is left out and counted.
 """
 
 from __future__ import annotations
@@ -10,21 +10,24 @@ from collections.abc import Callable
 
 import msgspec
 
+from dragoman.dialects.dialect import ChunkRewrite
 from dragoman.wire.sse import BOM
 
 _MOST = 64 * 1024
 """A longer line holds a picture rather than an error, and is passed on as it comes."""
-_check_json = msgspec.json.Decoder(msgspec.Raw).decode
+_check_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class RelayLines:
-    """Between the provider's bytes and the client. `redact` takes secrets out, `skipped` counts unreadable lines."""
+    """Between the provider's bytes and the client. `redact` takes secrets out, `rewrite` writes lines that clients
+    misread, `skipped` counts unreadable lines."""
 
-    __slots__ = ("_held", "_open", "_redact", "skipped")
+    __slots__ = ("_held", "_open", "_redact", "_rewrite", "skipped")
 
-    def __init__(self, redact: Callable[[bytes], bytes] | None) -> None:
+    def __init__(self, redact: Callable[[bytes], bytes] | None, rewrite: ChunkRewrite | None = None) -> None:
         self._redact = redact
+        self._rewrite = rewrite
         self._held = b""
         self._open = False
         self.skipped = 0
@@ -55,10 +58,17 @@ class RelayLines:
         return b"\n" if self._open else b""
 
     def _clean(self, data: bytes) -> bytes:
-        lines = self._redacted(data.removeprefix(BOM)).splitlines(keepends=True)
-        readable = [line for line in lines if not line.strip() or _is_readable(line)]
+        lines = list(filter(bytes.strip, self._redacted(data.removeprefix(BOM)).splitlines(keepends=True)))
+        readable = [self._written(line) for line in lines if _is_readable(line)]
         self.skipped += len(lines) - len(readable)
         return b"".join(readable)
+
+    def _written(self, line: bytes) -> bytes:
+        if self._rewrite is None or not self._rewrite.may_be_misread(line):
+            return line
+        chunk = msgspec.json.decode(line)
+        pieces = self._rewrite.pieces(chunk)
+        return line if pieces == [chunk] else b"".join([msgspec.json.encode(piece) + b"\n" for piece in pieces])
 
     def _redacted(self, data: bytes) -> bytes:
         return data if self._redact is None else self._redact(data)
@@ -66,7 +76,7 @@ class RelayLines:
 
 def _is_readable(line: bytes) -> bool:
     try:
-        _check_json(line)
+        _check_object(line)
         line.decode()
     except _UNREADABLE:
         return False

@@ -428,6 +428,7 @@ class Translation:
             self._observer = BinaryObserver(self._new_parser(), self._start_tally())
             return self._observer
         self._observer = observer = RelayObserver(self._new_parser, self._start_tally(), answers.streamed_text, framing)
+        rewrite = answers.chunk_rewrite and answers.chunk_rewrite(self._context.id)
         if framing is Framing.SSE:
             leftovers, unasked = self._upstream.chunk_leftovers, self._upstream.usage_members
             self._frames = RelayFrames(
@@ -437,11 +438,11 @@ class Translation:
                 tidy=answers.finish_stripped_chunk,
                 unasked=unasked if self._undo.usage else frozenset(),
                 observer=observer,
-                rewrite=answers.chunk_rewrite and answers.chunk_rewrite(self._context.id),
+                rewrite=rewrite,
                 form=self._client.frame_form,
             )
         elif framing is Framing.NDJSON:
-            self._frames = RelayLines(redact)
+            self._frames = RelayLines(redact, rewrite)
         return observer
 
     def _reader(self) -> StreamParser:
