@@ -292,3 +292,17 @@ def _read(sdks: Loopback, chunks: list[dict[str, Any]], size: int) -> Any:
     sdks.serve(out, stream=True)
     with sdks.openai.chat.completions.stream(model="m", messages=[{"role": "user", "content": "hi"}]) as stream:
         return stream.get_final_completion()
+
+
+def test_a_frame_that_is_not_clean_is_looked_at_once() -> None:
+    looks: list[bytes] = []
+
+    class Looked(MisreadChunks):
+        def may_be_misread(self, payload: bytes) -> bool:
+            looks.append(payload)
+            return True
+
+    chunk = b'{"object":"chat.completion.chunk","choices":[{"index":0,"finish_reason":"error"}]}'
+    out = RelayFrames(None, rewrite=Looked()).feed(b"data: " + chunk + b"\n\n")
+    assert "error" in json.loads(out.removeprefix(b"data: "))
+    assert looks == [chunk]

@@ -165,7 +165,7 @@ class RelayFrames:
         if out is not data:
             payload = self._lone_payload(out) or b""
         if not self._is_clean(payload):
-            return self._clean_each(out)
+            return self._write_anew(out, payload) if payload.splitlines() == [payload] else self._clean_each(out)
         if out == rest:
             self._template.learn(data)
         return out
@@ -239,14 +239,16 @@ class RelayFrames:
 
     def _frame(self, frame: bytes) -> bytes:
         payload = self._lone_payload(frame)
-        if payload is not None and self._is_clean(payload):
-            return frame
+        return frame if payload is not None and self._is_clean(payload) else self._write_anew(frame, payload)
+
+    def _write_anew(self, frame: bytes, unclean: bytes | None) -> bytes:
+        """A frame as clients read it. `unclean`: its data, if they are known not to be clean."""
         lines = [line for line in frame.splitlines() if line]
         heads, datas = self._read_lines(lines)
         payload = _joined(datas)
         if payload == _DONE and self._form is not FrameForm.STANDARD:
             return b""
-        if payload and payload != _DONE and not self._is_clean(payload):
+        if payload and payload != _DONE and (payload == unclean or not self._is_clean(payload)):
             pieces = self._pieces(payload)
             if pieces is not None:
                 return b"".join([_write([*heads, b"data: " + msgspec.json.encode(piece)]) for piece in pieces])
