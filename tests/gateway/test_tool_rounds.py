@@ -837,8 +837,13 @@ def test_tools_of_a_namespace_are_found_and_called_by_it(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_gemini_client_gets_the_grounding_of_its_search(tmp_path: Path, stream: bool) -> None:
+    def in_german(seen: Seen) -> dict[str, Any]:
+        made = searching(seen)
+        made["choices"][0]["message"]["content"] += " Die Brücke."
+        return made
+
     config = types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())])
-    with running(tmp_path) as (one, _, seen):
+    with running(tmp_path, in_german) as (one, _, seen):
         client = one.gemini().models
         if stream:
             chunks = list(client.generate_content_stream(model="m", contents=ASKED, config=config))
@@ -846,10 +851,14 @@ def test_a_gemini_client_gets_the_grounding_of_its_search(tmp_path: Path, stream
             chunks = [client.generate_content(model="m", contents=ASKED, config=config)]
     candidates = [candidate for chunk in chunks for candidate in chunk.candidates or ()]
     text = "".join(part.text or "" for one in candidates if one.content for part in one.content.parts or ())
-    assert text.startswith("Let me search.\n\nIt says: ")
+    assert text.startswith("Let me search. Die Brücke.\n\nIt says: ")
     (grounding,) = [one.grounding_metadata for one in candidates if one.grounding_metadata]
     assert grounding.web_search_queries == ["bridge length"]
     assert [chunk.web.uri for chunk in grounding.grounding_chunks] == [PAGE.url]
+    (support,) = grounding.grounding_supports
+    place = support.segment
+    assert text.encode()[place.start_index : place.end_index].decode() == place.text == PAGE.url
+    assert support.grounding_chunk_indices == [0]
     assert len(seen) == 2
 
 

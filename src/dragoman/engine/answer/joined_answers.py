@@ -24,7 +24,7 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import joined, prefixed, quote, unquote
 from dragoman.conversation.parts import OURS, Extras, Opaque, Part, Text
-from dragoman.conversation.provider_tools import CitationRange, FoundPage, ToolRun
+from dragoman.conversation.provider_tools import CitationRange, FoundPage, GroundedSpan, ToolRun
 from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.dialects.dialect import AnswerContext, StreamRenderer
 from dragoman.dialects.registry import dialect
@@ -55,8 +55,8 @@ class JoinedAnswers:
         """How many parts of the only choice were written, if the answers are its rounds."""
         self.ends_in_text = False
         """Text was written, and no run was shown after it."""
-        self.characters = 0
-        """Of the text of the rounds before."""
+        self.text = ""
+        """Of the rounds before, if citations speak of the text of the whole answer."""
         self.runs: list[ToolRun] = []
         """The tools that the gateway ran so far."""
         self.resumes = not dialect(client).pauses
@@ -130,9 +130,9 @@ class JoinedAnswers:
         counts = self._codec.render_usage(self.runs) if self._codec is not None and self.runs else {}
         return replace(usage, extras=Extras(self._client, counts)) if counts else usage
 
-    def tell_runs(self, stopped: Stopped, cited: Sequence[FoundPage]) -> Stopped:
+    def tell_runs(self, stopped: Stopped, cited: Sequence[FoundPage], spans: Sequence[GroundedSpan]) -> Stopped:
         """The end of the choice with what the client's vendor tells of runs there."""
-        members = self._codec.render_ending(self.runs, cited) if self._codec is not None and self.runs else {}
+        members = self._codec.render_ending(self.runs, cited, spans) if self._codec is not None and self.runs else {}
         return replace(stopped, extras=Extras(self._client, members)) if members else stopped
 
     def take(self) -> bytes:
@@ -290,7 +290,7 @@ class RoundWriter:
             event = replace(event, literal=prefixed(self._set_off, event.literal)) if self._set_off else event
         if is_text and answer.runs:
             self._texts.setdefault(place, []).append(event.literal)
-        if type(event) is Cited and answer.cites_whole and (before := answer.characters + len(self._set_off)):
+        if type(event) is Cited and answer.cites_whole and (before := len(answer.text + self._set_off)):
             event = _moved(event, before)
         placed: Event = event if event.part == place and not event.choice else replace(event, part=place, choice=0)
         return placed
@@ -321,7 +321,7 @@ class RoundWriter:
         """Another round follows."""
         self._joined.note_usage(self._usage)
         texts = [part.text for part in self.parts() if isinstance(part, Text)] if self._joined.cites_whole else []
-        self._joined.characters += len(self._set_off) + sum(map(len, texts))
+        self._joined.text += "".join([self._set_off, *texts]) if self._joined.cites_whole else ""
         self._joined.paused_runs = self._provider_runs if self.is_paused else None
 
     def finish(self, stopped: Stopped | None) -> None:
@@ -334,22 +334,30 @@ class RoundWriter:
         """The last events. A page that was found is cited if its address stands in the answer."""
         cited: dict[str, FoundPage] = {}
         events: list[Event] = []
-        before = self._joined.characters
+        spans: list[GroundedSpan] = []
+        before = self._joined.text
         for place, literals in self._texts.items():
             text = unquote(joined("", literals))
             for page in [page for run in self._joined.runs for page in run.pages if page.url not in cited]:
                 start = text.find(page.url) if page.url and len(cited) < _MOST_CITED else -1
                 if start >= 0:
                     cited[page.url] = page
-                    first = before + start if self._joined.cites_whole else start
+                    first = len(before) + start if self._joined.cites_whole else start
+                    spans += [_span(page.url, before + text[:start])] if self._joined.cites_whole else []
                     events.append(place_citation(0, place, Page(page.url, page.title, first, first + len(page.url))))
-            before += len(text)
-        stopped = [self._joined.tell_runs(one, tuple(cited.values())) for one in self._stopped]
+            before += text
+        stopped = [self._joined.tell_runs(one, tuple(cited.values()), spans) for one in self._stopped]
         return [*events, *stopped, *self._joined.end(self._usage)]
 
     def close(self) -> bytes:
         """Nothing: the end is written with the last round."""
         return b""
+
+
+def _span(url: str, before: str) -> GroundedSpan:
+    """An address in an answer, behind this text."""
+    start = len(before.encode())
+    return GroundedSpan(url, start, start + len(url.encode()), url)
 
 
 def _moved(cited: Cited, characters: int) -> Cited:
