@@ -92,3 +92,9 @@ def test_a_choice_among_tools_is_not_said_to_geminis_parser() -> None:
     written = json.loads(judged(body, "gemini-openai/gemini-2.5-flash", "openai-responses").body)
     assert written["tool_choice"] == "required"
     assert [tool["function"]["name"] for tool in written["tools"]] == ["look"]
+
+
+def test_a_seed_of_more_than_32_bits_is_made_to_fit_gemini() -> None:
+    adapted = judged({"model": "m", "messages": [HI], "seed": 2**40}, "gemini/gemini-2.5-flash", "openai-chat")
+    assert json.loads(adapted.body)["generationConfig"]["seed"] == 2**31 - 1
+    assert ("setting-range", "/seed") in [(change.rule, change.at) for change in adapted.changes]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.judges import judge
 from tests.rules.runs import facts, run, sent
 
+from dragoman.engine.library.adapt import adapt
 from dragoman.profiles.facts import Facts
 from dragoman.rules.pair.late_result import late_result
 
@@ -87,3 +89,17 @@ def test_adapt_for_real_providers(target: str) -> None:
     done = sent({"messages": [hi, asked, hi, answer]}, target)
     assert done.json["messages"] == [hi, asked, answer, hi]
     assert done.changes == [("late-result", "/messages/3", "order", False)]
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "cohere/command-a-03-2025"])
+def test_a_result_in_a_turn_of_the_models_own(target: str) -> None:
+    call = {"functionCall": {"name": "look", "args": {}}}
+    response = {"functionResponse": {"name": "look", "response": {"output": "12 degrees"}}}
+    turns = [("user", {"text": "Hi"}), ("model", call), ("model", response), ("user", {"text": "And?"})]
+    body = {"contents": [{"role": role, "parts": [part]} for role, part in turns]}
+    tools = [{"functionDeclarations": [{"name": "look"}]}]
+    adapted = adapt({**body, "tools": tools}, source="gemini", target=target)
+    profile, _, model = target.partition("/")
+    assert judge(profile, model, adapted.path, adapted.headers, adapted.body) is None
+    assert b"12 degrees" in adapted.body
+    assert ("late-result", "/contents/2/parts/0") in [(change.rule, change.at) for change in adapted.changes]

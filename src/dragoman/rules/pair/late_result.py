@@ -41,7 +41,11 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
     answers = pair(messages).answers
     ends = _ends(messages, facts)
     order = _order(answers, ends)
-    moved = {call for call, spot in answers.items() if _misplaced(call, spot, ends, order, facts)}
+    moved = {
+        call
+        for call, spot in answers.items()
+        if messages[spot[0]].role is not Role.TOOL or _misplaced(call, spot, ends, order, facts)
+    }
     turns = {ends[call[0]] for call in moved}
     if not turns:
         return Rewrite(conversation)
