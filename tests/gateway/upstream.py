@@ -95,7 +95,7 @@ def upstream(answer: Callable[[Seen], Answer | None] = lambda seen: None) -> Ite
             for piece in pieces:
                 self.wfile.write(piece)
                 self.wfile.flush()
-                time.sleep(0.05)
+                time.sleep(0.01)  # so that each is a chunk of its own
 
         def log_message(self, format: str, *args: Any) -> None:
             return
