@@ -21,8 +21,8 @@ becomes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from itertools import dropwhile
 
 from msgspec.structs import replace
 
@@ -184,7 +184,8 @@ def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     waiting: list[Part] = []
     of_results = False
-    for index, message in enumerate(conversation.messages):
+    answered = _find_answered(conversation.messages)
+    for message, is_answered in zip(conversation.messages, answered, strict=True):
         if message.role is Role.TOOL:
             message, taken = _emptied(message, context.facts, notes)
             messages.append(message)
@@ -198,7 +199,7 @@ def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
             messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
             waiting = []
         of_results = False
-        if message.role is Role.ASSISTANT and _is_answered(conversation.messages, index):
+        if message.role is Role.ASSISTANT and is_answered:
             message, taken = _without_media(message, context, notes)
             waiting += taken
         messages.append(message)
@@ -207,11 +208,17 @@ def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _is_answered(messages: tuple[Message, ...], index: int) -> bool:
-    """Does a user turn follow a turn of the model, perhaps after more of its messages and results?"""
-    following = (messages[later].role for later in range(index + 1, len(messages)))
-    after = dropwhile(lambda role: role is Role.ASSISTANT, following)
-    return next((role for role in after if role is not Role.TOOL), None) is Role.USER
+def _find_answered(messages: Sequence[Message]) -> list[bool]:
+    """Of each message, whether a user turn follows it, perhaps after more messages of the model and then results."""
+    answered = [False] * len(messages)
+    after_results: Role | None = None
+    after_turn: Role | None = None
+    for index in range(len(messages) - 1, -1, -1):
+        answered[index] = after_turn is Role.USER
+        role = messages[index].role
+        after_results = after_results if role is Role.TOOL else role
+        after_turn = after_turn if role is Role.ASSISTANT else after_results
+    return answered
 
 
 def _without_media(message: Message, context: Context, notes: list[Note]) -> tuple[Message, list[Part]]:
