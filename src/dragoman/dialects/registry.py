@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -124,8 +124,10 @@ class Unserved(msgspec.Struct, frozen=True):
     path: UnservedPath
 
 
+@lru_cache(maxsize=256)
 def unserved_path(method: str, path: str, caller: str, *, any_prefix: bool = False) -> Unserved | None:
-    """The path of a vendor's API that is not served here. If several have it, the caller's own dialect counts."""
+    """The path of a vendor's API that is not served here. If several have it, the caller's own dialect counts. An agent
+    asks at one path again and again, and those that name the model are looked for among these first."""
     dialects = sorted(all_dialects(), key=lambda one: one.name != caller)
     for one in dialects:
         for template in one.unserved:
