@@ -446,10 +446,10 @@ class _Compilation:
             body, headers = with_header_members(body, headers, profile.envelope)
         if profile.body is not None:
             body = formed_body(body, profile.body)
-        return CompiledRequest(  # of more than 15 names, Python makes a dict, which takes three times as long
-            body,
-            frame.stream_path if writing.stream else frame.path,
-            headers,
+        request = CompiledRequest(  # of more than 15 values Python makes a dict, which takes three times as long
+            body=body,
+            path=frame.stream_path if writing.stream else frame.path,
+            headers=headers,
             changes=tuple(self.changes),
             undo=self.undo,
             media_to_fetch=self.media_to_fetch,
@@ -458,13 +458,14 @@ class _Compilation:
             conversation=self.conversation,
             ask=self.ask,
             facts=target.facts,
-            trimmed=self.trimmed,
-            cut=self.cut,
             envelope=profile.envelope,
-            tools_to_run=self.tools_to_run,
             added_members=profile.body.add if profile.body is not None else (),
-            has_native_tools=self.has_native_tools,
         )
+        if self.trimmed is not None or self.cut is not None:
+            request = replace(request, trimmed=self.trimmed, cut=self.cut)
+        if self.has_native_tools:
+            request = replace(request, tools_to_run=self.tools_to_run, has_native_tools=True)
+        return request
 
     def _body(self, dialect: Dialect, writing: RenderOptions) -> bytes:
         render = dialect.requests.render
