@@ -34,17 +34,21 @@ from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.caller_options import caller_options
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.split_answer import SplitRounds
 from dragoman.engine.exchange.steps import (
     Answered,
     AttemptFailed,
     Choose,
+    End,
     FetchMedia,
     GaveUp,
     Recall,
     Recalled,
     Send,
+    SendRounds,
     Step,
     Streaming,
+    StreamingAll,
     Wait,
 )
 from dragoman.engine.history.sizes import reserved_tokens
@@ -106,10 +110,11 @@ class SdkCount(msgspec.Struct, frozen=True):
 class SdkExchange:
     """An exchange for an SDK, with every part of its driver that needs no socket."""
 
-    __slots__ = ("_adapted", "_authorizers", "_is_kept", "_memory", "date", "exchange")
+    __slots__ = ("_adapted", "_authorizers", "_is_kept", "_memory", "_whole", "date", "exchange")
 
     def __init__(self, exchange: Exchange[HttpDestination], memory: SdkState, authorizers: Authorizers) -> None:
-        self.exchange = exchange
+        self.exchange = self._whole = exchange
+        """The one under way: a round of the whole, if the provider may pause."""
         self._memory = memory
         self._authorizers = authorizers
         self._adapted: AdaptedRequest | None = None
@@ -128,8 +133,9 @@ class SdkExchange:
 
     def after(self, step: Step[HttpDestination]) -> Send[HttpDestination] | Streaming | SdkResponse:
         """Carry out all that needs no socket, up to the next send or the end."""
-        exchange, memory = self.exchange, self._memory
+        memory = self._memory
         while not isinstance(step, Send):
+            exchange = self.exchange
             match step:
                 case Choose(candidates):
                     step = exchange.chosen(candidates[0], memory.corrected(candidates[0]))
@@ -137,6 +143,9 @@ class SdkExchange:
                     step = exchange.recalled(Recalled(memory.recall(step)))
                 case FetchMedia():
                     step = exchange.fetched({})
+                case SendRounds():
+                    self.exchange = exchange.parts[0]
+                    step = self.exchange.start()
                 case AttemptFailed():
                     self._note(step)
                     step = exchange.resume()
@@ -145,13 +154,45 @@ class SdkExchange:
                 case Answered(body):
                     self._learn()
                     self._keep()
-                    return SdkResponse(200, {"content-type": _JSON, **self._report()}, body, self.adapted())
+                    if (following := self.next_round()) is not None:
+                        step = following
+                        continue
+                    joined = self._join()
+                    whole = joined.body if isinstance(joined, Answered) else body
+                    return SdkResponse(200, {"content-type": _JSON, **self._report()}, whole, self.adapted())
                 case Streaming():
                     self._learn()
-                    return step
+                    joined = self._join()
+                    return replace(step, first=joined.first) if isinstance(joined, StreamingAll) else step
                 case GaveUp(failure):
+                    self._join(step)
                     return self._refusal(failure)
         return step
+
+    def _join(self, end: GaveUp | None = None) -> End | None:
+        """What the rounds have given so far as one answer; None if there are none."""
+        return self._whole.joined(end) if self._whole.split is not None else None
+
+    def next_round(self) -> Step[HttpDestination] | None:
+        """Ask the provider to go on, if it has paused."""
+        split = self._whole.split
+        if not isinstance(split, SplitRounds) or self.exchange.failure is not None or split.round_ended() is None:
+            return None
+        following = split.ran((), 0.0)
+        if following is None:
+            return None
+        self.exchange, self._is_kept = following, False
+        return following.start()
+
+    def take(self, out: bytes) -> bytes:
+        """What there is for the SDK, once this was made of a piece of a stream. Rounds are written as one answer."""
+        return self._whole.split.take_bytes() if self._whole.split is not None else out
+
+    def cut(self, failure: Failure | None = None) -> bytes:
+        """The end of a stream whose next round failed."""
+        failure = failure or self._whole.failure
+        assert failure is not None
+        return self._whole.cut(failure)
 
     def outgoing(self, send: Send[HttpDestination]) -> Outgoing:
         """The request for the provider."""
@@ -187,13 +228,13 @@ class SdkExchange:
             self._memory.keep(state)
 
     def _refusal(self, failure: Failure) -> SdkResponse:
-        exchange = self.exchange
+        exchange = self._whole
         error = render_failure(exchange.ask.dialect, failure, exchange.context)
         return SdkResponse(error.status, {**error.headers, **self._report()}, error.body, self.adapted())
 
     def _report(self) -> dict[str, str]:
         """Who was asked, and what was changed: the gateway's headers."""
-        exchange = self.exchange
+        exchange = self._whole
         headers = {_ID: exchange.context.id}
         if exchange.destination is not None:
             headers[_MODEL] = exchange.destination.name
@@ -242,7 +283,7 @@ class SdkBridge:
         options = caller_options(headers, loosen=True)
         if options.doubt is None and self._policy.doubt == "careful":
             options = replace(options, doubt=Doubt.CAREFUL)
-        exchange = Exchange(ask, TargetRoute((destination,)), context, options, self._redaction)
+        exchange = Exchange(ask, TargetRoute((destination,)), context, options, self._redaction, resumes=True)
         return SdkExchange(exchange, self._memory, self._authorizers)
 
     def _count(self, dialect: str, ask: Ask, id: str, headers: Mapping[str, str]) -> SdkCount | SdkResponse:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -112,15 +112,24 @@ class DragomanTransport(_Transport["First | Second"], First, Second):
             asking = self._count(asking, request)
         if isinstance(asking, SdkResponse):
             return _whole(library, asking)
-        step = asking.start()
+        ask = partial(self._ask, asking, request)
+        opened = ask(asking.start())
+        if isinstance(opened, SdkResponse):
+            return _whole(library, opened)
+        return _streamed(library, asking, _sync_stream(library)(asking, ask, *opened))
+
+    def _ask(
+        self, asking: SdkExchange, request: Any, step: Send[HttpDestination] | Streaming | SdkResponse
+    ) -> tuple[Any, Iterator[bytes], Streaming] | SdkResponse:
+        """Send until there is a stream, or an answer."""
         while isinstance(step, Send):
             response = self._wrapped.handle_request(self._attempt(asking, step, request))
             chunks = response.iter_bytes()
             step = asking.after(_received(asking, response, chunks))
             if isinstance(step, Streaming):
-                return _streamed(library, asking, _sync_stream(library)(response, chunks, asking, step))
+                return response, chunks, step
         assert isinstance(step, SdkResponse)
-        return _whole(library, step)
+        return step
 
     def _count(self, asking: SdkCount, request: Any) -> SdkResponse:
         try:
@@ -156,16 +165,25 @@ class AsyncDragomanTransport(_Transport["AsyncFirst | AsyncSecond"], AsyncFirst,
             asking = await self._count(asking, request)
         if isinstance(asking, SdkResponse):
             return _whole(library, asking)
-        step = asking.start()
+        ask = partial(self._ask, asking, request)
+        opened = await ask(asking.start())
+        if isinstance(opened, SdkResponse):
+            return _whole(library, opened)
+        return _streamed(library, asking, _async_stream(library)(asking, ask, *opened))
+
+    async def _ask(
+        self, asking: SdkExchange, request: Any, step: Send[HttpDestination] | Streaming | SdkResponse
+    ) -> tuple[Any, AsyncIterator[bytes], Streaming] | SdkResponse:
+        """Send until there is a stream, or an answer."""
         while isinstance(step, Send):
             outgoing = await self._async_attempt(asking, step, request)
             response = await self._wrapped.handle_async_request(outgoing)
             chunks = response.aiter_bytes()
             step = asking.after(await _async_received(asking, response, chunks))
             if isinstance(step, Streaming):
-                return _streamed(library, asking, _async_stream(library)(response, chunks, asking, step))
+                return response, chunks, step
         assert isinstance(step, SdkResponse)
-        return _whole(library, step)
+        return step
 
     async def _async_attempt(self, asking: SdkExchange, send: Send[HttpDestination], request: Any) -> Any:
         """Credentials may have to be fetched first: the event loop does not wait for them."""
@@ -261,32 +279,58 @@ def _sync_stream(library: ModuleType) -> Any:
     class Translated(library.SyncByteStream):  # type: ignore[misc, name-defined]
         """The provider's stream in the SDK's dialect."""
 
-        def __init__(self, response: Any, chunks: Iterator[bytes], asking: SdkExchange, opened: Streaming) -> None:
+        def __init__(
+            self, asking: SdkExchange, ask: Any, response: Any, chunks: Iterator[bytes], opened: Streaming
+        ) -> None:
+            self._asking = asking
+            self._ask = ask
+            """Sends what follows if the provider has paused."""
             self._response = response
             self._chunks = chunks
-            self._asking = asking
             self._opened = opened
 
         def __iter__(self) -> Iterator[bytes]:
-            translation, sender = self._opened.translation, library_of(self._response)
-            if translation.settled:
-                self._asking.stream_ended()
-            yield self._opened.first
+            asking, sender = self._asking, library_of(self._response)
+            opened: Streaming | bytes = self._opened
+            while isinstance(opened, Streaming):
+                translation = opened.translation
+                if translation.settled:
+                    asking.stream_ended()
+                yield opened.first
+                try:
+                    for chunk in self._chunks:
+                        out = asking.take(translation.feed(chunk))
+                        if translation.settled:
+                            asking.stream_ended()  # SDKs stop reading at the last event
+                        if out:
+                            yield out
+                        if translation.failure is not None:
+                            break
+                    last = b"" if opened.over else translation.close()
+                except sender.TransportError as fault:
+                    last = translation.fail(_broken(sender, fault))
+                asking.stream_ended()
+                if last := asking.take(last):
+                    yield last
+                opened = self._go_on(sender)
+            if opened:
+                yield opened
+
+        def _go_on(self, sender: ModuleType) -> Streaming | bytes:
+            """What follows if the provider has paused; else the last bytes."""
+            step = self._asking.next_round()
+            if step is None:
+                return self._asking.take(b"")
+            self._response.close()
+            came: tuple[Any, Iterator[bytes], Streaming] | SdkResponse
             try:
-                for chunk in self._chunks:
-                    out = translation.feed(chunk)
-                    if translation.settled:
-                        self._asking.stream_ended()  # SDKs stop reading at the last event
-                    if out:
-                        yield out
-                    if translation.failure is not None:
-                        break
-                last = b"" if self._opened.over else translation.close()
+                came = self._ask(self._asking.after(step))
             except sender.TransportError as fault:
-                last = translation.fail(_broken(sender, fault))
-            self._asking.stream_ended()
-            if last:
-                yield last
+                return self._asking.cut(_broken(sender, fault))
+            if isinstance(came, SdkResponse):
+                return self._asking.cut()
+            self._response, self._chunks, opened = came
+            return opened
 
         def close(self) -> None:
             self._response.close()
@@ -299,32 +343,58 @@ def _async_stream(library: ModuleType) -> Any:
     class Translated(library.AsyncByteStream):  # type: ignore[misc, name-defined]
         """The provider's stream in the SDK's dialect."""
 
-        def __init__(self, response: Any, chunks: AsyncIterator[bytes], asking: SdkExchange, opened: Streaming) -> None:
+        def __init__(
+            self, asking: SdkExchange, ask: Any, response: Any, chunks: AsyncIterator[bytes], opened: Streaming
+        ) -> None:
+            self._asking = asking
+            self._ask = ask
+            """Sends what follows if the provider has paused."""
             self._response = response
             self._chunks = chunks
-            self._asking = asking
             self._opened = opened
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            translation, sender = self._opened.translation, library_of(self._response)
-            if translation.settled:
-                self._asking.stream_ended()
-            yield self._opened.first
+            asking, sender = self._asking, library_of(self._response)
+            opened: Streaming | bytes = self._opened
+            while isinstance(opened, Streaming):
+                translation = opened.translation
+                if translation.settled:
+                    asking.stream_ended()
+                yield opened.first
+                try:
+                    async for chunk in self._chunks:
+                        out = asking.take(translation.feed(chunk))
+                        if translation.settled:
+                            asking.stream_ended()  # SDKs stop reading at the last event
+                        if out:
+                            yield out
+                        if translation.failure is not None:
+                            break
+                    last = b"" if opened.over else translation.close()
+                except sender.TransportError as fault:
+                    last = translation.fail(_broken(sender, fault))
+                asking.stream_ended()
+                if last := asking.take(last):
+                    yield last
+                opened = await self._go_on(sender)
+            if opened:
+                yield opened
+
+        async def _go_on(self, sender: ModuleType) -> Streaming | bytes:
+            """What follows if the provider has paused; else the last bytes."""
+            step = self._asking.next_round()
+            if step is None:
+                return self._asking.take(b"")
+            await self._response.aclose()
+            came: tuple[Any, AsyncIterator[bytes], Streaming] | SdkResponse
             try:
-                async for chunk in self._chunks:
-                    out = translation.feed(chunk)
-                    if translation.settled:
-                        self._asking.stream_ended()  # SDKs stop reading at the last event
-                    if out:
-                        yield out
-                    if translation.failure is not None:
-                        break
-                last = b"" if self._opened.over else translation.close()
+                came = await self._ask(self._asking.after(step))
             except sender.TransportError as fault:
-                last = translation.fail(_broken(sender, fault))
-            self._asking.stream_ended()
-            if last:
-                yield last
+                return self._asking.cut(_broken(sender, fault))
+            if isinstance(came, SdkResponse):
+                return self._asking.cut()
+            self._response, self._chunks, opened = came
+            return opened
 
         async def aclose(self) -> None:
             await self._response.aclose()

@@ -142,8 +142,10 @@ class Exchange(Generic[D]):
         redaction: Redaction | None = None,
         *,
         splits: bool = False,
+        resumes: bool = False,
     ) -> None:
-        """`splits`: the driver can carry out several exchanges side by side."""
+        """`splits`: the driver can carry out several exchanges side by side. `resumes`: it can carry out one after the
+        other."""
         self.ask = ask
         self.context = context
         self.attempts = Attempts()
@@ -153,6 +155,7 @@ class Exchange(Generic[D]):
         self._options = options
         self._redaction = redaction
         self._splits = splits
+        self._resumes = splits or resumes
 
     # What there is to report.
 
@@ -481,7 +484,7 @@ class Exchange(Generic[D]):
             return instead
         if one_by_one:
             return self._send_all(self.ask.conversation.settings.n or 0)
-        if self._splits and (runs or (request.has_native_tools and self._may_pause())):
+        if self._resumes and (runs or (request.has_native_tools and self._may_pause())):
             return self._send_rounds(runs or ())
         if visit.refused is not None or visit.learnt:
             self._recovery.note_lesson()
