@@ -50,3 +50,13 @@ def test_B5_an_empty_text_leaves_no_system_field() -> None:
     done = sent({"messages": [empty, HI], "max_tokens": 9}, "anthropic/claude-sonnet-4-5")
     assert "system" not in done.json
     assert done.changes == [("inline-system", "/messages/0", "nothing", False)]
+
+
+def test_a_late_message_of_gemini_is_not_said_to_move_to_the_field() -> None:
+    contents = [{"role": role, "parts": [{"text": role}]} for role in ("system", "user", "system", "user")]
+    done = sent({"contents": contents}, "gemini/gemini-2.5-flash", source="gemini")
+    assert done.json["systemInstruction"] == {"parts": [{"text": "system"}]}
+    assert done.changes == [
+        ("inline-system", "/contents/0", "nothing", False),
+        ("late-system", "/contents/2", "authority", False),
+    ]

@@ -44,6 +44,14 @@ def test_an_empty_message_leaves_no_separator() -> None:
     assert run(many_systems, "system: A\nsystem:\nsystem: C\nuser: Hi", ONE).script == "system: A\\n\\nC\nuser: Hi"
 
 
+def test_A14_a_blank_message_leaves_no_separator() -> None:
+    """X4."""
+    messages = [{"role": "system", "content": text} for text in (" ", "A", "\n\t", "C")]
+    done = sent({"messages": [*messages, {"role": "user", "content": "Hi"}]}, "lmstudio/m", source="openai-chat")
+    assert done.json["messages"][0] == {"role": "system", "content": "A\n\nC"}
+    assert done.changes == [("many-systems", f"/messages/{index}", "nothing", False) for index in (1, 2, 3)]
+
+
 HINTED = '[message {"is":"Message","role":"system","parts":[{"is":"Text","literal":"B","hint":{"is":"CacheHint"}}]}]'
 
 

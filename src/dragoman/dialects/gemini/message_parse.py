@@ -47,7 +47,15 @@ from dragoman.dialects.gemini.schema import (
     decode_content,
     decode_part,
 )
-from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedList, ParsedMessage, describe, is_blank
+from dragoman.dialects.shared.parsed_messages import (
+    BRACE,
+    QUOTE,
+    ParsedList,
+    ParsedMessage,
+    describe,
+    is_blank,
+    mark_inline,
+)
 from dragoman.dialects.shared.parsing import extras_of, made_id, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
 from dragoman.dialects.shared.read_lists import BEGIN
@@ -179,8 +187,7 @@ def _compose(
 ) -> Sequence[ParsedMessage]:
     """The messages of these parts. In a user's turn, each run of results is a message of its own."""
     if role is not USER or not any(type(part) is Result for part in parts):
-        inline = role is SYSTEM
-        return (describe(Message(role, tuple(parts), index, extras=extras, inline=inline, role_text=role_text)),)
+        return (describe(Message(role, tuple(parts), index, extras=extras, role_text=role_text)),)
     runs: list[tuple[Role, list[Part]]] = []
     for part in parts:
         home = TOOL if type(part) is Result else USER
@@ -234,6 +241,7 @@ def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
 
 def settle(listed: ParsedList) -> ParsedList:
     """Fill in the ids that are missing, and join the contents that hold the responses of one turn."""
+    mark_inline(listed)
     if any(one.traits & _LEGACY for one in listed.messages):
         start = BEGIN if listed.reading is None else listed.reading.start
         alone = _fill_ids(listed.messages, start.calls) and (not start.calls or start.traits & _LEGACY != 0)

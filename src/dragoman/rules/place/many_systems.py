@@ -1,9 +1,9 @@
 r"""Several system messages at the opening, for a target that takes one.
 
 `auto` joins them if the target takes one: into one text with a blank line between, or into one message of several
-parts if a part carries a cache hint. `separate` (or `false`) leaves them as they are; if the target has one field
-for them, they become separate parts of it. `join` (or `true`) joins them
-for every target, with the separator `\n\n---\n\n`. For a separator of your own write `{"join": "…"}`, or `join:…` where
+parts if a part carries a cache hint. Empty and blank texts leave no separator. `separate` (or `false`) leaves them as
+they are; if the target has one field for them, they become separate parts of it. `join` (or `true`) joins them for
+every target, with the separator `\n\n---\n\n`. For a separator of your own write `{"join": "…"}`, or `join:…` where
 only text can stand; `\n` in the latter is a line break. A text that is no word, such as `" | "`, is a separator too.
 
 Loses nothing.
@@ -31,7 +31,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import joined
+from dragoman.conversation.literals import blank, joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
@@ -79,5 +79,5 @@ def _joined(leading: tuple[Message, ...], between: str, facts: Facts) -> Message
         return apart
     if all(type(part) is Text for part in apart.parts):
         texts = [join_lines(message.parts) for message in leading]
-        return replace(apart, parts=(Text(joined(between, [text for text in texts if text != b'""'])),), listed=False)
+        return replace(apart, parts=(Text(joined(between, [text for text in texts if not blank(text)])),), listed=False)
     return apart
