@@ -479,10 +479,12 @@ def test_a_provider_that_repeats_our_key_is_not_repeated() -> None:
 
 def frame(**delta: Any) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": None}
-    return b"data: " + json.dumps({"id": "c", "choices": [choice]}).encode() + b"\n\n"
+    return b"data: " + json.dumps({**CHUNK, "choices": [choice]}).encode() + b"\n\n"
 
 
-ENDING = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+CHUNK = {"id": "c", "object": "chat.completion.chunk"}
+STOPPED = json.dumps({**CHUNK, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}).encode()
+ENDING = b"data: " + STOPPED + b"\n\ndata: [DONE]\n\n"
 
 
 def opened(target: str = "openai/gpt-4o") -> Exchange[Destination]:

@@ -129,9 +129,12 @@ def _call(name: str, **more: Any) -> dict[str, Any]:
     return {"id": f"call_{name}", "function": {"name": name, "arguments": '{"function": 1}'}, **more}
 
 
+CHUNK = {"object": "chat.completion.chunk"}
+
+
 def _chunk(*calls: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:
     delta = {"role": "assistant", "content": "", "tool_calls": list(calls)}
-    return {"id": "a", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
+    return {"id": "a", **CHUNK, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
 
 
 @pytest.mark.parametrize("more", [{"usage": {"x": 1}}, {}])
@@ -202,9 +205,9 @@ ODD_CHUNKS = [
     _chunk({"index": [], "id": "a", "function": {"name": "f"}}),
     _chunk({"index": 0, "id": [1], "function": {"name": "f"}}),
     _chunk({"index": 0, "id": "a", "function": "f"}),
-    {"choices": [{"index": 0, "delta": {"tool_calls": [{"id": "a"}]}}]},
-    {"choices": [{"index": 0, "delta": {"tool_calls": [None, 7]}}]},
-    {"choices": [{"index": 0, "delta": {"tool_calls": {"id": "a"}}}]},
+    {**CHUNK, "choices": [{"index": 0, "delta": {"tool_calls": [{"id": "a"}]}}]},
+    {**CHUNK, "choices": [{"index": 0, "delta": {"tool_calls": [None, 7]}}]},
+    {**CHUNK, "choices": [{"index": 0, "delta": {"tool_calls": {"id": "a"}}}]},
 ]
 
 
@@ -222,7 +225,9 @@ def test_arguments_as_an_object_become_a_text() -> None:
     assert json.loads(out[6:]) == _chunk(_begin("f", '{"a":1}', index=0, id="a"))
 
 
-@pytest.mark.parametrize("chunk", [_chunk(_call("f", index=0)), {"choices": [], "text": '"function": "function":'}])
+@pytest.mark.parametrize(
+    "chunk", [_chunk(_call("f", index=0)), {**CHUNK, "choices": [], "text": '"function": "function":'}]
+)
 def test_every_other_chunk_keeps_its_bytes(chunk: dict[str, Any]) -> None:
     frame = b"data:  " + json.dumps(chunk).encode() + b"\n\n"
     assert RelayFrames(None, rewrite=MisreadChunks()).feed(frame) == frame
@@ -236,7 +241,7 @@ def test_of_calls_without_end_the_first_are_told_apart(several: str) -> None:
     for number in range(5_000):
         call = {"index": 0, "id": f"call_{number}", "function": {"name": "go", "arguments": "{}"}}
         choice = {"index": number if several == "choices" else 0, "delta": {"tool_calls": [call]}}
-        frame = b"data: %b\n\n" % json.dumps({"choices": [choice]}).encode()
+        frame = b"data: %b\n\n" % json.dumps({**CHUNK, "choices": [choice]}).encode()
         last = relay.feed(frame)
     assert last == frame
     assert len(rewrite.calls) + sum(len(begun.ids) for begun in rewrite.calls.values()) < 3_000
@@ -244,7 +249,7 @@ def test_of_calls_without_end_the_first_are_told_apart(several: str) -> None:
 
 def _words(text: str, stop: str | None = None, **more: Any) -> dict[str, Any]:
     choice = {"index": 0, "delta": {"content": text}, "finish_reason": stop, **more}
-    return {"id": "a", "object": "chat.completion.chunk", "choices": [choice]}
+    return {"id": "a", **CHUNK, "choices": [choice]}
 
 
 LACKING: dict[str, list[dict[str, Any]]] = {
@@ -256,6 +261,14 @@ LACKING: dict[str, list[dict[str, Any]]] = {
     "an index that is null": [_words("", index=None)],
     "a message": [{"id": "a", "choices": [{"index": 0, "message": {"role": "assistant", "content": ""}}]}],
 }
+
+
+@pytest.mark.parametrize("kind", ["", None, "chat.completion", ...])
+def test_the_sdk_reads_chunks_that_do_not_say_that_they_are_chunks(kind: Any, sdks: Loopback) -> None:
+    untold = [{**chunk, "object": kind} for chunk in (_words("a"), _words("b"), _words("", "stop"))]
+    if kind is ...:
+        untold = [{key: value for key, value in chunk.items() if key != "object"} for chunk in untold]
+    assert _read(sdks, untold, 4096).choices[0].message.content == "ab"
 
 
 @pytest.mark.parametrize("name", LACKING)

@@ -201,7 +201,7 @@ data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
 
 data: [DONE]
 
-"""
+""".replace(b'"choices"', b'"object":"chat.completion.chunk","choices"')
     translation = Translation("openai-chat", "openai-chat", keep=True)
     assert b"".join(map(translation.feed, cut(wire, 9))) + translation.close() == wire
     (found,) = translation.kept["t1"]

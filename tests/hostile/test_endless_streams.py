@@ -28,7 +28,8 @@ def translation(upstream: str, client: str, **more: Any) -> Translation:
 
 
 def chunk(**delta: Any) -> bytes:
-    return sse(json.dumps({"id": "a", "model": "m", "choices": [{"index": 0, "delta": delta}]}).encode())
+    head = {"id": "a", "object": "chat.completion.chunk", "model": "m"}
+    return sse(json.dumps({**head, "choices": [{"index": 0, "delta": delta}]}).encode())
 
 
 def called(arguments: str, **named: str) -> bytes:

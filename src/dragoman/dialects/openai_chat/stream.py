@@ -104,8 +104,8 @@ class PlainChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 class PlainChunk(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     choices: list[PlainChoice]
+    object: Literal["chat.completion.chunk"]
     id: Scalar = None
-    object: Scalar = None
     created: Scalar = None
     model: Scalar = None
     system_fingerprint: Scalar = None
@@ -119,6 +119,10 @@ check_plain_chunk = msgspec.json.Decoder(PlainChunk).decode
 """Raises DecodeError for any other chunk."""
 
 
+_CHUNK = "chat.completion.chunk"
+"""The `object` of every chunk; the helper `stream()` of OpenAI's SDK fails without it."""
+
+
 class _OpenChoice(msgspec.Struct, gc=False):
     delta: dict[str, msgspec.Raw]
     index: int
@@ -127,6 +131,7 @@ class _OpenChoice(msgspec.Struct, gc=False):
 
 class _OpenChunk(msgspec.Struct, gc=False):
     choices: list[_OpenChoice]
+    object: Literal["chat.completion.chunk"]
 
 
 _check_open_chunk = msgspec.json.Decoder(_OpenChunk).decode
@@ -135,7 +140,7 @@ _check_open_chunk = msgspec.json.Decoder(_OpenChunk).decode
 
 def _with_members(chunk: dict[str, Any]) -> dict[str, Any]:
     """A chunk with the members that every chunk of OpenAI's has, and that its SDKs read without a look."""
-    choices = chunk.get("choices")
+    chunk, choices = {**chunk, "object": _CHUNK}, chunk.get("choices")
     if not isinstance(choices, list):
         return {**chunk, "choices": []}
     return {**chunk, "choices": [_with_delta(choice) for choice in choices if isinstance(choice, dict)]}
