@@ -119,17 +119,20 @@ def test_what_stands_around_a_picture_is_taken_out_too(form: FrameForm) -> None:
 
 @pytest.mark.parametrize("client", ["ollama", "openai-chat"])
 @pytest.mark.parametrize("size", [1, 4096])
-def test_lines_of_json_may_begin_with_a_byte_order_mark(client: str, size: int) -> None:
+def test_lines_of_json_may_have_a_byte_order_mark_or_be_server_sent_events(client: str, size: int) -> None:
     renderer = registry.dialect("ollama").answers.stream_renderer(ANSWERING)
-    clean = renderer.render(EVENTS) + renderer.close()
+    clean = renderer.render([*EVENTS[:3], TextDelta(0, 0, quote(PICTURE.decode())), *EVENTS[3:]]) + renderer.close()
+    framed = [b"id: 1\nevent: message\ndata: %b\n\n" % line for line in clean.splitlines()]
+    events = b"".join([BOM, b": ping\n\n", *framed, b"data: [DONE]\n\n"])
     outs = []
-    for wire in (clean, BOM + clean):
+    for wire in (clean, BOM + clean, events):
         relayed = Translation("ollama", client, context=ANSWERING)
         outs.append(
             b"".join([relayed.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + relayed.close()
         )
         assert not relayed.skipped
     assert outs[0] == outs[1]
+    assert outs[0].replace(b"\n", b"") == outs[2].replace(b"\n", b"")
 
 
 def _line(message: object, **more: object) -> dict[str, object]:

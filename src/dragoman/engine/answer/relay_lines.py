@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from dragoman.dialects.dialect import ChunkRewrite
-from dragoman.wire.sse import BOM
+from dragoman.wire.ndjson import bare, unframed
 
 _MOST = 64 * 1024
 """A longer line holds a picture rather than an error, and is passed on as it comes."""
@@ -43,7 +43,7 @@ class RelayLines:
         out += self._clean(data[:at])
         self._held = data[at:]
         if len(self._held) > _MOST:
-            out += self._redacted(self._held.removeprefix(BOM))
+            out += self._redacted(unframed(self._held))
             self._held, self._open = b"", True
         return out
 
@@ -58,7 +58,7 @@ class RelayLines:
         return b"\n" if self._open else b""
 
     def _clean(self, data: bytes) -> bytes:
-        lines = list(filter(bytes.strip, self._redacted(data.removeprefix(BOM)).splitlines(keepends=True)))
+        lines = list(filter(None, map(_bared, self._redacted(data).splitlines(keepends=True))))
         readable = [self._written(line) for line in lines if _is_readable(line)]
         self.skipped += len(lines) - len(readable)
         return b"".join(readable)
@@ -72,6 +72,14 @@ class RelayLines:
 
     def _redacted(self, data: bytes) -> bytes:
         return data if self._redact is None else self._redact(data)
+
+
+def _bared(line: bytes) -> bytes:
+    """A line as it goes out: as it is, unless more than its JSON stands there."""
+    json = bare(line)
+    if not json:
+        return b""
+    return line if line.startswith(json) else json + b"\n"
 
 
 def _is_readable(line: bytes) -> bool:
