@@ -171,3 +171,59 @@ def test_sdks_read_odd_lines_of_ollama(name: str, size: int, client: str, sdks: 
     out = b"".join([relayed.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + relayed.close()
     seen = sdks.read(client, out, stream=True)
     assert (seen.text, seen.calls, seen.stop, seen.usage) == ("a", (("f", arguments),), "calls", (3, 2, 0))
+
+
+def _event(kind: str, message: object = None, **more: object) -> dict[str, object]:
+    return {"type": kind, **({"delta": {"message": message}} if message is not None else {}), **more}
+
+
+WORDS = [
+    _event("content-start", {"content": {"type": "text", "text": ""}}, index=0),
+    _event("content-delta", {"content": {"text": "a"}}, index=0),
+    _event("content-end", index=0),
+]
+NAMED = {"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
+FILLED = _event("tool-call-delta", {"tool_calls": {"function": {"arguments": '{"a": 1}'}}}, index=0)
+CALLED = [_event("tool-call-start", {"tool_calls": NAMED}, index=0), FILLED, _event("tool-call-end", index=0)]
+ODD_EVENTS: Mapping[str, list[dict[str, object]]] = {
+    "numbers that are null": [{**event, "index": None} for event in [*WORDS, *CALLED]],
+    "no numbers": [{key: value for key, value in event.items() if key != "index"} for event in [*WORDS, *CALLED]],
+    "a kind that is null": [
+        _event("content-start", {"content": {"type": None, "text": None, "thinking": None}}, index=0),
+        *[*WORDS[1:], *CALLED],
+    ],
+    "a block that is null": [_event("content-start", {"content": None}, index=0), *WORDS[1:], *CALLED],
+    "texts that are null": [
+        *WORDS[:2],
+        _event("content-delta", {"content": {"text": None, "thinking": None}}, index=0),
+        _event("content-delta", {"content": None}, index=0),
+        _event("content-delta", index=0, delta=None),
+        *[WORDS[2], _event("tool-plan-delta", {"tool_plan": None}), *CALLED],
+    ],
+    "an id and a type that are null": [
+        *WORDS,
+        _event("tool-call-start", {"tool_calls": {**NAMED, "id": None, "type": None}}, index=0),
+        *CALLED[1:],
+    ],
+    "arguments that are null": [
+        *[*WORDS, CALLED[0], FILLED],
+        _event("tool-call-delta", {"tool_calls": {"function": {"arguments": None}}}, index=0),
+        _event("tool-call-delta", {"tool_calls": {"function": None}}, index=0),
+        CALLED[2],
+    ],
+}
+
+
+@pytest.mark.parametrize("client", ["cohere", "openai-chat", "anthropic", "gemini"])
+@pytest.mark.parametrize("size", [7, 4096])
+@pytest.mark.parametrize("name", ODD_EVENTS)
+def test_sdks_read_odd_events_of_cohere(name: str, size: int, client: str, sdks: Loopback) -> None:
+    tokens = {"input_tokens": 3, "output_tokens": 2}
+    ending = _event("message-end", delta={"finish_reason": "TOOL_CALL", "usage": {"tokens": tokens}})
+    events = [_event("message-start", {"role": "assistant"}, id="r"), *ODD_EVENTS[name], ending]
+    frames = [b"event: %b\ndata: %b\n\n" % (str(one["type"]).encode(), msgspec.json.encode(one)) for one in events]
+    wire = b"".join(frames)
+    relayed = Translation("cohere", client, context=ANSWERING)
+    out = b"".join([relayed.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + relayed.close()
+    seen = sdks.read(client, out, stream=True)
+    assert (seen.text, seen.calls, seen.stop, seen.usage) == ("a", (("f", '{"a": 1}'),), "calls", (3, 2, 0))

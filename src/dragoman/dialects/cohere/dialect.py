@@ -75,7 +75,7 @@ def _load_requests() -> RequestCodec:
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.cohere.answer_parse import parse_answer
     from dragoman.dialects.cohere.answer_render import render_answer, render_error
-    from dragoman.dialects.cohere.stream import WORDS, CohereStreamParser, CohereStreamRenderer
+    from dragoman.dialects.cohere.stream import WORDS, CohereStreamParser, CohereStreamRenderer, MisreadEvents
 
     return AnswerCodec(
         parse_answer,
@@ -83,6 +83,7 @@ def _load_answers() -> AnswerCodec:
         CohereStreamParser,
         CohereStreamRenderer,
         render_error,
+        chunk_rewrite=MisreadEvents,
         streamed_text=WORDS,
     )
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from dragoman.conversation.collect import UNFINISHED, merged
 from dragoman.conversation.events import (
@@ -56,6 +58,7 @@ from dragoman.dialects.cohere.answer_render import (
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.parsing import answer_call_id
 from dragoman.dialects.shared.raw_json import decode_broken, decode_items, text_in
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import SseStreamParser
@@ -69,6 +72,89 @@ WORDS = StreamedText(
     re.compile(rb'"type"\s*+:\s*+"tool-call-start"'),
     changing=frozenset((b"text", b"thinking", b"tool_plan", b"arguments")),
 )
+
+
+_FORMS: Mapping[str, dict[str, Any]] = {
+    "message-start": {"delta": {"message": {"role": "assistant"}}},
+    "content-start": {"delta": {"message": {"content": {}}}},
+    "content-delta": {"delta": {"message": {"content": {}}}},
+    "content-end": {},
+    "tool-plan-delta": {"delta": {"message": {"tool_plan": ""}}},
+    "tool-call-start": {
+        "delta": {"message": {"tool_calls": {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}}}
+    },
+    "tool-call-delta": {"delta": {"message": {"tool_calls": {"function": {"arguments": ""}}}}},
+    "tool-call-end": {},
+    "message-end": {"delta": {}},
+}
+"""The members that every event of a kind has at Cohere, and what they are if they say nothing."""
+
+
+class _PlainDelta(msgspec.Struct, gc=False):
+    message: dict[str, dict[str, str | dict[str, str]] | str]
+
+
+class _PlainEvent(msgspec.Struct, gc=False):
+    type: Literal["content-delta", "tool-call-delta"]
+    index: int
+    delta: _PlainDelta
+
+
+_check_plain_event = msgspec.json.Decoder(_PlainEvent).decode
+"""Raises DecodeError for an event other than a piece of a text or a call that is whole."""
+
+
+class MisreadEvents(msgspec.Struct):
+    """Writes events that Cohere's SDK leaves out or whose members its users cannot read: some servers write null for a
+    number, a text or an object, or leave it out. Each has the members that it has at Cohere, and a call has an id."""
+
+    seed: str = ""
+    renumbers: bool = False
+    numbers: dict[str, int] = {}
+
+    def may_be_misread(self, payload: bytes) -> bool:
+        try:
+            _check_plain_event(payload)
+        except (msgspec.DecodeError, RecursionError):
+            return True
+        return False
+
+    def pieces(self, chunk: dict[str, Any]) -> list[Any]:
+        kind = chunk.get("type")
+        form = _FORMS.get(kind) if isinstance(kind, str) else None
+        if form is None or not isinstance(kind, str):
+            return [chunk]
+        filled = _fill(chunk, form)
+        block, _, step = kind.rpartition("-")
+        if block in ("content", "tool-call"):
+            filled["index"] = self._number(block, chunk.get("index"), step == "start")
+        if kind in ("content-start", "content-delta"):
+            message = filled["delta"]["message"]
+            message["content"] = _with_words(message["content"], begins=step == "start")
+        elif kind == "tool-call-start":
+            call = filled["delta"]["message"]["tool_calls"]
+            call["id"] = call["id"] or answer_call_id(self.seed, filled["index"])
+        return [filled]
+
+    def _number(self, block: str, given: object, begins: bool) -> int:
+        """The number of a block; one that has none is the next one, or belongs to the one before."""
+        last = self.numbers.get(block, -1)
+        self.numbers[block] = number = given if isinstance(given, int) else max(last + begins, 0)
+        return number
+
+
+def _fill(given: Any, form: Any) -> Any:
+    if not isinstance(form, dict):
+        return form if given is None else given
+    given = given if isinstance(given, dict) else {}
+    return {**given, **{name: _fill(given.get(name), part) for name, part in form.items()}}
+
+
+def _with_words(content: dict[str, Any], *, begins: bool) -> dict[str, Any]:
+    """A block, or a piece of one, with its words."""
+    said = {name: value for name, value in content.items() if value is not None}
+    kind = said.get("type") or ("thinking" if "thinking" in said else "text")
+    return {**({"type": kind} if begins else {}), **said, kind: said.get(kind, "")}
 
 
 _SILENT = frozenset({"debug", "content-end", "citation-end"})
