@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from tests.acceptance.asking import CLAUDE, PROXY, answered, ask, called, roles, says, sent
+from tests.acceptance.asking import CLAUDE, OPENAI, PROXY, answered, ask, called, says, sent
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 SCHEMA = {
@@ -14,10 +16,21 @@ SCHEMA = {
 FUNCTION = {"name": "look", "description": "d", "parameters": SCHEMA}
 
 
-def test_C5_thinking_fields_are_dropped() -> None:
-    adapted = sent(ask(says("user", "a"), says("assistant", "b", reasoning_content="t"), says("user", "c")), PROXY)
-    assert "reasoning_content" not in adapted.body.decode()
-    assert adapted.changes
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("provider_specific_fields", {"a": 1}),
+        ("reasoning_content", "t"),
+        ("thinking_content", "t"),
+        ("thinking_blocks", [{"type": "thinking", "thinking": "t", "signature": "abc"}]),
+    ],
+)
+def test_C5_thinking_fields_are_dropped(field: str, value: object) -> None:
+    adapted = sent(ask(says("user", "a"), says("assistant", "b", **{field: value}), says("user", "c")), PROXY)
+    assert adapted.json["messages"][1] == says("assistant", "b")
+    (change,) = adapted.changes
+    assert change.at.startswith("/messages/1")
+    assert change.loses == "metadata"
 
 
 def test_C7_assistant_blocks_are_flattened() -> None:
@@ -26,8 +39,11 @@ def test_C7_assistant_blocks_are_flattened() -> None:
     assert adapted.json["messages"][1]["content"] == "1\n2"
 
 
-def test_C8_developer_becomes_system() -> None:
-    assert roles(sent(ask(says("developer", "d"), says("user", "a")), PROXY))[0] == "system"
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_C8_blocks_of_instructions_become_a_system_text(role: str) -> None:
+    blocks = [{"type": "text", "text": "1"}, {"type": "text", "text": "2"}]
+    adapted = sent(ask(says(role, blocks), says("user", "a")), PROXY)
+    assert adapted.json["messages"][0] == says("system", "1\n2")
 
 
 def test_C9_user_turns_are_not_flattened() -> None:
@@ -35,9 +51,31 @@ def test_C9_user_turns_are_not_flattened() -> None:
     assert sent(ask(says("user", parts)), PROXY).json["messages"][0]["content"] == parts
 
 
-def test_C10_arguments_become_text_that_keeps_its_letters() -> None:
-    request = ask(says("user", "a"), called(arguments='{"city":"Köln"}'), answered())
-    assert "Köln" in sent(request, PROXY).body.decode()
+@pytest.mark.parametrize("arguments", ['{"city":"Köln"}', {"city": "Köln"}])
+def test_C10_arguments_become_text_that_keeps_its_letters(arguments: Any) -> None:
+    request = ask(says("user", "a"), called(arguments=arguments), answered())
+    flat = sent(request, PROXY).json["messages"][1]["content"]
+    assert flat == '[tool_call name=look id=call_1]\n{"city":"Köln"}'
+    (call,) = sent(request, OPENAI).json["messages"][1]["tool_calls"]
+    assert call["function"]["arguments"] == '{"city":"Köln"}'
+
+
+@pytest.mark.parametrize("arguments", ["{}", {}, None])
+@pytest.mark.parametrize("kind", ["function", "weird"])
+def test_C10_a_call_is_a_function_and_other_keys_are_removed_and_reported(arguments: Any, kind: str) -> None:
+    function = {"name": "look", "arguments": arguments, "inner": 1}
+    call = {"id": "call_1", "type": kind, "outer": 1, "function": function}
+    adapted = sent(ask(says("user", "a"), says("assistant", None, tool_calls=[call]), answered()), OPENAI)
+    wanted = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    assert adapted.json["messages"][1]["tool_calls"] == [wanted]
+    assert [change.did for change in adapted.changes if change.rule == "stray-field"] == ["took out `inner`, `outer`"]
+
+
+def test_C10_other_keys_of_a_call_in_a_message_of_anthropic_are_reported() -> None:
+    call = {"id": "call_1", "type": "function", "outer": 1, "function": {"name": "look", "arguments": "{}", "inner": 1}}
+    request = ask(says("user", "a"), says("assistant", "", tool_calls=[call]), answered(), max_tokens=9)
+    changes = sent(request, CLAUDE, "anthropic").changes
+    assert [change.loses for change in changes if change.at == "/messages/1/tool_calls/0"] == ["metadata"]
 
 
 def test_C12_each_loss_is_listed() -> None:

@@ -522,12 +522,15 @@ class TurnReader:
         call = None if fields is None else _parse_custom(fields) or parse_any_call(fields)
         if fields is None or call is None:
             return None
+        inner = fields_of(fields.get("function")) or {}
+        others = {key: value for key, value in {**inner, **fields}.items() if key not in CALL_KEYS}
         if self._form.has_calls:
             if fields.get("id") == call.id.encode() != b"":
                 self._log.note(Miss.ID, f"{below}/id")  # a number
             self._note_call(fields, below)
-            others = {key: value for key, value in fields.items() if key not in CALL_KEYS}
             call = replace(call, extras=Extras(self._form.name, others) if others else None)
+        elif others:
+            self._log.note(Miss.UNKNOWN_KEY, below, render_object(others))
         return MeantPart(call, None, below)
 
     def _note_call(self, fields: Fields, below: str) -> None:
