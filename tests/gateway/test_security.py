@@ -322,6 +322,18 @@ def test_E17_a_key_in_any_field_of_an_error_is_taken_out(
     assert SECRET not in everything
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_E17_a_key_that_a_proxy_tells_of_its_own_is_taken_out_of_an_error(
+    running: Running, behind: Upstream, dialect: str
+) -> None:
+    """Nobody configured it. It is known by its form, in the message and in the provider's own words alike."""
+    foreign = "sk-proxy1234567890abcdef"
+    behind.answer = lambda seen: (401, refusal(f"no such key: {foreign}"))
+    told = running.post(path(dialect, "cheap"), body(dialect, "cheap"), key="ann")
+    assert "no such key: [REDACTED]" in told.text
+    assert foreign not in told.text
+
+
 def said(text: str, stream: bool) -> Any:
     part = {"role": "assistant", "content": text}
     head = {"id": "c", "created": 1, "model": "m"}

@@ -23,7 +23,8 @@ class Redaction(msgspec.Struct, frozen=True):
     def failure(self, failure: Failure) -> Failure:
         """A failure as a client may see it: no field of it holds a secret."""
         changed: dict[str, object] = {name: self.text(getattr(failure, name)) for name in _TEXTS}
-        changed["raw"] = self.data(failure.raw)
+        raw = failure.raw.decode("utf-8", "surrogateescape")
+        changed["raw"] = self.text(raw).encode("utf-8", "surrogateescape")
         if all(changed[name] == getattr(failure, name) for name in changed):
             return failure
         return replace(failure, **changed)
