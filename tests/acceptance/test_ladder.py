@@ -64,6 +64,24 @@ def shape(body: Any) -> str | None:
     return next(name for name in body["tools"][0] if name != "type") if "tools" in body else None
 
 
+@pytest.mark.parametrize("status", [422, 500, 502])
+@pytest.mark.parametrize(
+    ("message", "ok"),
+    [
+        (TOOL_TYPE, lambda body: shape(body) == "function_declarations"),
+        (ROLE, lambda body: only_two_roles(body)),
+    ],
+)
+def test_C1_C3_a_refusal_is_known_by_its_words_whatever_status_a_proxy_gives_it(
+    tmp_path: Path, message: str, ok: Callable[[Any], bool], status: int
+) -> None:
+    def judge(seen: Seen) -> Answer | None:
+        return good(seen) if ok(seen.body) else (status, refusal(message))
+
+    answered, sent = run(tmp_path, "openai-compatible", judge, tools=TOOLS)
+    assert answered.status_code == 200, (answered.text, sent)
+
+
 LADDERS = {
     CHAT: ["function", "function_declarations", "functionDeclarations", None],
     NATIVE: ["functionDeclarations", "function_declarations", None],

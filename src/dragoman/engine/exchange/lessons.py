@@ -30,7 +30,8 @@ class Lesson(msgspec.Struct, frozen=True):
     """Patterns that are found one after another in the refusal."""
     teaches: Callable[[Recognised], Patch | None]
     """The corrected facts, or None if they say so already."""
-    statuses: tuple[int, ...] = (400, 404, 422, 500)
+    statuses: tuple[int, ...] = (400, 404, 422, 500, 502)
+    """Proxies hand on a refusal of the provider behind them with a status of their own, such as 502."""
     lasting: bool = True
 
     def search(self, text: str) -> re.Match[str] | None:
