@@ -110,6 +110,23 @@ def test_a_key_is_created_with_a_budget(tmp_path: Path) -> None:
     assert "budget: 5 a day, 50.5 a month, 0 in total, models without a price too" in listed
 
 
+def test_a_tiny_budget_is_written_as_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "dragoman.yaml"
+    created = CliRunner().invoke(keys, ["create", "ci", "-c", str(path), "--budget-day", "0.000001"])
+    assert created.exit_code == 0, created.output
+    assert "budget: 1e-06 a day" in CliRunner().invoke(keys, ["list", "-c", str(path)]).stdout
+
+
+def test_a_key_that_is_added_by_hand_is_shown_with_its_hash(tmp_path: Path) -> None:
+    path = tmp_path / "dragoman.yaml"
+    path.write_text(f"x: &keys\n  old: {{sha256: '{HASH}'}}\nkeys: *keys\n")
+    created = CliRunner().invoke(keys, ["create", "ci", "-c", str(path)])
+    assert created.exit_code == 1
+    assert sha256_of(created.stdout.strip()) in created.stderr
+    taken = CliRunner().invoke(keys, ["create", "old", "-c", str(path)])
+    assert (taken.exit_code, taken.stdout) == (1, "")
+
+
 BAD_LIMITS = [
     ["--expires", "soon"],
     ["--rpm", "0"],

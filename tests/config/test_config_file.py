@@ -110,7 +110,7 @@ REFUSED = {
     "a bare word": ("hello", 'the file is "hello"; it must be a mapping'),
     "a list": ("- a", "the file is a list"),
     "no YAML": ("a: [1, 2\nb: 3", "is not YAML"),
-    "a tab": ("a:\n\t- b", "is not YAML"),
+    "a tab": ("a:\n\t- b", "YAML is indented with spaces, not with tabs"),
     "control characters": ("a: \x00", "is not YAML"),
     "an object": ("a: !!python/object/apply:os.system ['true']", "tag that creates objects"),
     "a set": ("server: !!set {a}", "tag that creates objects"),

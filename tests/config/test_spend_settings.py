@@ -56,3 +56,13 @@ def test_a_mistake_is_told_with_its_place(text: str) -> None:
     yaml.safe_load(text)  # the mistake is not one of YAML
     with pytest.raises(InvalidConfig, match=WRONG[text]):
         parse(text, file="dragoman.yaml", known=known_names(Profiles()), variables=Environment({}))
+
+
+def test_a_number_may_have_an_exponent() -> None:
+    """YAML 1.1 takes `1e-6` for a text, and prices are often written so."""
+    text = model("price: {input: 1e-6, output: 2e+00}\n    description: '1e-6'")
+    made = parse(text, file="dragoman.yaml", known=known_names(Profiles()), variables=Environment({})).config.models[
+        "a"
+    ]
+    assert made.price is not None
+    assert (made.price.input, made.price.output, made.description) == (0.000001, 2.0, "1e-6")

@@ -21,8 +21,8 @@ class Problem(Struct, frozen=True):
     line: int = 0
 
     def __str__(self) -> str:
-        find_target = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return f"{find_target}: {self.message}" if find_target else self.message
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return f"{place}: {self.message}" if place else self.message
 
 
 class InvalidConfig(errors.ConfigError):

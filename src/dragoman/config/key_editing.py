@@ -22,8 +22,12 @@ SECTION = "keys"
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
+class UneditableLayout(InvalidConfig):
+    """The file is valid, and has to be edited by hand."""
+
+
 def add_key(text: str, name: str, entry: dict[str, Any], file: str) -> str:
-    """The text with one more key. Raises `InvalidConfig` if the name exists."""
+    """The text with one more key. Raises `InvalidConfig` if the name exists, and `UneditableLayout`."""
     before = _mapping(text, file)
     if name in (before.get(SECTION) or {}):
         raise InvalidConfig([Problem(f'{SECTION} already has "{name}"; choose another name or revoke it', file)])
@@ -46,14 +50,14 @@ def remove_key(text: str, name: str, file: str) -> str:
 
 def _mapping(text: str, file: str) -> dict[str, Any]:
     """The content of the file. Raises `InvalidConfig` if it or its keys are no mapping."""
-    whole_number = parse_tree(text, file).plain()
-    if whole_number is None:
+    content = parse_tree(text, file).plain()
+    if content is None:
         return {}
-    if not isinstance(whole_number, dict):
+    if not isinstance(content, dict):
         raise InvalidConfig([Problem("must be a mapping", file)])
-    if not isinstance(whole_number.get(SECTION) or {}, dict):
+    if not isinstance(content.get(SECTION) or {}, dict):
         raise InvalidConfig([Problem(f"{SECTION} must be a mapping", file)])
-    return whole_number
+    return content
 
 
 def write_file(path: Path, text: str) -> None:
@@ -86,7 +90,7 @@ def _verified(text: str, expected: dict[str, Any], file: str, by_hand: str) -> s
         found = None
     if found == expected or (found == {**expected, SECTION: {}} and expected[SECTION] is None):
         return text
-    raise InvalidConfig([Problem(f"has a layout that cannot be edited safely; {by_hand}", file)])
+    raise UneditableLayout([Problem(f"has a layout that cannot be edited safely; {by_hand}", file)])
 
 
 def _word(name: str) -> str:

@@ -20,6 +20,8 @@ MAX_NODES = 100_000
 MAX_DEPTH = 64
 
 BARE_VARIABLE = re.compile(r"[:,\[]\s*\$\{")
+SCALE = re.compile(r"[-+]?[0-9]{1,16}[eE][-+][0-9]{1,2}")
+"""A number such as `1e-6`, which YAML 1.1 takes for a text."""
 MERGE = "tag:yaml.org,2002:merge"
 PLAIN_TAGS = {
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "map", "seq", "merge")
@@ -71,6 +73,7 @@ def _yaml_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     lines = text.splitlines()
     bare = 0 < line <= len(lines) and BARE_VARIABLE.search(lines[line - 1])
     hint = '. Inside { } a variable needs quotes: "${VAR}"' if bare else ""
+    hint = ". YAML is indented with spaces, not with tabs" if "'\\t'" in message else hint
     return Problem(f"is not YAML: {message}{hint}", file, line)
 
 
@@ -100,7 +103,10 @@ class _NodeParser:
         # A date stays text: the schema knows which fields are times.
         dated = node.tag.endswith(":timestamp")
         value = node.value if dated else self.scalars.construct_object(node)
-        return Node(value, line, node.value, node.style in ("'", '"', "|", ">"))
+        quoted = node.style in ("'", '"', "|", ">")
+        if not quoted and isinstance(value, str) and SCALE.fullmatch(value):
+            value = float(value)
+        return Node(value, line, node.value, quoted)
 
     def members(self, node: yaml.MappingNode, depth: int) -> dict[str, Node]:
         merged: dict[str, Node] = {}

@@ -13,7 +13,7 @@ import click
 from dragoman.cli.commands.gateway.config import known_names
 from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.errors import InvalidConfig
-from dragoman.config.key_editing import add_key, remove_key, write_file
+from dragoman.config.key_editing import UneditableLayout, add_key, remove_key, write_file
 from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, read_text
 from dragoman.config.schema.keys import ClientKey, Unpriced
 from dragoman.errors import OptionError
@@ -68,6 +68,9 @@ def create(ctx: click.Context, /, name: str, path: Path, **options: Any) -> None
         changed = add_key(text, name, entry, path.name)
         created = _load(ctx, changed, path).config.keys[name]
         write_file(path, changed)
+    except UneditableLayout as error:
+        click.echo(key)  # the message has its hash
+        _fail(error)
     except InvalidConfig as error:
         _fail(error)
     click.echo(key)
