@@ -264,6 +264,15 @@ def test_junk_is_read_without_a_fault(name: str, junk: bytes) -> None:
         codec(name).parse_ending({"groundingMetadata": junk, "urlContextMetadata": junk, "executed_tools": listed})
 
 
+def test_an_error_of_a_server_keeps_its_number() -> None:
+    error = {"type": "http_error", "code": 502, "message": "gone"}
+    item = {"type": "mcp_call", "id": "mcp_1", "server_label": "wiki", "name": "ask", "arguments": "{}", "error": error}
+    run = codec("openai-responses").parse_run(block(item, "openai-responses"))
+    assert run is not None
+    (shown,) = codec("openai-responses").render_run(run)
+    assert orjson.loads(shown.json)["error"] == error
+
+
 def _objects(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, dict):
         return [value, *(found for inner in value.values() for found in _objects(inner))]

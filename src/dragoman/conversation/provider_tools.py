@@ -129,6 +129,8 @@ class ToolRun(msgspec.Struct, frozen=True, gc=False):
     """What was found, of the family that searches tools. Some providers tell no more than their names."""
     error: str = ""
     """Why it failed, in one word of the provider's; empty if it did not."""
+    code: int = 0
+    """The number of that, of HTTP or of MCP; 0 if it has none."""
     server: str = ""
     """The label of the server, of the family MCP."""
     approval: str = ""

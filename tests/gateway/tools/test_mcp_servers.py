@@ -90,7 +90,7 @@ async def test_a_forgotten_session_is_opened_anew_and_the_call_made_once(
 IMAGE, SOUND = MediaKind.IMAGE, MediaKind.AUDIO
 RESULTS: dict[str, tuple[Json, CalledTool]] = {
     "text": (text("one\n{{two}}"), CalledTool("one\n{{two}}")),
-    "error": (text("wrong arguments", isError=True), CalledTool("wrong arguments", failed=True)),
+    "error": (text("wrong arguments", isError=True), CalledTool("wrong arguments", "mcp_tool_execution_error")),
     "image": (
         {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]},
         CalledTool("[image: image/png, 3 bytes]", media=(Media(kind=IMAGE, source=Inline("image/png", b'"AAAA"')),)),
@@ -153,7 +153,9 @@ async def test_a_secret_that_a_server_repeats_is_taken_out(servers: McpServers, 
     scripted.on_call = lambda params: text("you sent token-0123456789 and header-0123456789")
     assert (await call(servers, server)).text == "you sent [REDACTED] and [REDACTED]"
     scripted.on_call = lambda params: {"error": {"code": -32603, "message": "bad token-0123456789"}}
-    assert await call(servers, server) == CalledTool("The server of the tool failed: bad [REDACTED].", broken=True)
+    assert await call(servers, server) == CalledTool(
+        "The server of the tool failed: bad [REDACTED].", "mcp_protocol_error", -32603
+    )
 
 
 async def test_a_secret_in_the_refusal_to_open_is_taken_out(servers: McpServers, scripted: ScriptedMcp) -> None:
@@ -200,7 +202,7 @@ async def test_lists_are_paged_and_bounded(servers: McpServers, scripted: Script
 async def test_a_huge_result_fails_alone(servers: McpServers, scripted: ScriptedMcp) -> None:
     scripted.on_call = lambda params: text("x" * 30_000) if params["arguments"] else text("small")
     result = await call(servers, scripted.server(), size=1)
-    assert result.broken
+    assert result.error == "mcp_protocol_error"
     assert "longer than 20000 bytes" in result.text
     assert await call(servers, scripted.server()) == CalledTool("small")
     assert len(scripted.sessions) == 1
@@ -211,7 +213,7 @@ async def test_a_slow_server_is_not_waited_for(servers: McpServers, scripted: Sc
     await servers.try_list("me", scripted.server())
     scripted.on_call = lambda params: (gate.wait(60), text("late"))[1]
     assert await call(servers, scripted.server(timeout=0.3)) == CalledTool(
-        "The server of the tool failed: no answer within 0.3 s.", broken=True
+        "The server of the tool failed: no answer within 0.3 s.", "mcp_protocol_error"
     )
     gate.set()
 
@@ -365,7 +367,7 @@ async def test_a_program_gets_its_own_environment_alone(servers: McpServers, mon
 
 async def test_a_program_that_says_too_much_is_ended(servers: McpServers) -> None:
     server = ToolServer(command=(sys.executable, "-c", PROGRAM))
-    assert (await call(servers, server, size=30_000)).broken
+    assert (await call(servers, server, size=30_000)).error == "mcp_protocol_error"
     assert len((await call(servers, server, size=300)).text) == 300
 
 
@@ -406,7 +408,7 @@ async def test_what_the_sdk_quotes_of_an_answer_is_not_shown(servers: McpServers
     await call(servers, scripted.server())
     scripted.on_call = lambda params: (200, b'{"jsonrpc": "2.0", "id": "half a secret"')
     assert await call(servers, scripted.server()) == CalledTool(
-        "The server of the tool failed: it did not answer as MCP has it.", broken=True
+        "The server of the tool failed: it did not answer as MCP has it.", "mcp_protocol_error"
     )
 
 
@@ -422,7 +424,7 @@ async def test_an_answer_of_many_values_fails_alone(scripted: ScriptedMcp, kind:
     servers = McpServers(ToolsConfig(answer_values=200))
     scripted.on_call = lambda params: MANY[kind] if params["arguments"] else text("a, [b], {c}, " * 1000)
     result = await call(servers, scripted.server(), many=True)
-    assert result.broken
+    assert result.error == "mcp_protocol_error"
     assert "more than 200 values" in result.text
     assert (await call(servers, scripted.server())).text == "a, [b], {c}, " * 1000  # a text is one value
     await servers.close()

@@ -127,6 +127,33 @@ def test_a_server_that_is_not_allowed_is_refused(running: Running, mcp: Scripted
     assert mcp.http.seen == behind.seen == []
 
 
+FAILURES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "tool": (
+        text("It fell down.", isError=True),
+        {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "It fell down."}]},
+    ),
+    "protocol": (
+        {"error": {"code": -32602, "message": "no such thing"}},
+        {"type": "mcp_protocol_error", "code": -32602, "message": "The server of the tool failed: no such thing."},
+    ),
+    "http": (
+        (503, {"error": "down"}),
+        {"type": "http_error", "code": 503, "message": "The server of the tool failed: it answered 503."},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_call_that_failed_tells_whose_error_it_is(running: Running, mcp: ScriptedMcp, kind: str) -> None:
+    came, shown = FAILURES[kind]
+    mcp.on_call = lambda params: came
+    client = openai.OpenAI(base_url=f"{running.url}/v1", api_key="unused", max_retries=0)
+    tools: Any = [declared(mcp)]
+    answer = client.responses.create(model="plain", input="How long?", tools=tools)
+    (called,) = [item.to_dict() for item in answer.output if item.type == "mcp_call"]
+    assert (called["status"], called["output"], called["error"]) == ("failed", None, shown)
+
+
 def approval_of(answer: Any) -> dict[str, Any]:
     return next(item for item in answer["output"] if item["type"] == "mcp_approval_request")
 

@@ -223,8 +223,9 @@ def _parse_passage(found: Members) -> FoundPage:
 
 def _parse_mcp(identity: str, found: Members, failed: str) -> ToolRun:
     error, output = found.get("error"), found.get("output")
-    why = failed
+    why, code = failed, None
     if isinstance(error, dict):
+        code = error.get("code")
         why = word_in(error, "type") or "error"
         content = error.get("content")
         output = output or word_in(error, "message") or "\n".join([word_in(one, "text") for one in objects_in(content)])
@@ -237,6 +238,7 @@ def _parse_mcp(identity: str, found: Members, failed: str) -> ToolRun:
         encode(_parse_arguments(word_in(found, "arguments"))),
         output=output if isinstance(output, str) else None,
         error=why,
+        code=code if isinstance(code, int) else 0,
         server=word_in(found, "server_label"),
         approval=word_in(found, "approval_request_id"),
     )
@@ -334,18 +336,30 @@ def _render_action(run: ToolRun, arguments: Members) -> Members:
 
 
 def _render_mcp(run: ToolRun, status: str) -> Members:
-    content = [{"type": "text", "text": run.output or run.error}]
     return {
         "id": vendor_id("mcp_", run.id),
         "type": "mcp_call",
         "status": status,
         "approval_request_id": run.approval or None,
         "arguments": (run.arguments or b"{}").decode(),
-        "error": {"type": "mcp_tool_execution_error", "content": content} if run.error else None,
+        "error": _render_mcp_error(run) if run.error else None,
         "name": run.name,
         "output": None if run.error else run.output,
         "server_label": run.server,
     }
+
+
+def _render_mcp_error(run: ToolRun) -> Members:
+    """The tool's own error, or that of its server."""
+    words = run.output or run.error
+    if run.error in _SERVER_ERRORS:
+        return {"type": run.error, "code": run.code or _INTERNAL_ERROR, "message": words}
+    return {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": words}]}
+
+
+_SERVER_ERRORS = ("mcp_protocol_error", "http_error")
+_INTERNAL_ERROR = -32603
+"""JSON-RPC's number of an error that has no other."""
 
 
 def _render_search(run: ToolRun, arguments: Members) -> tuple[Opaque, ...]:

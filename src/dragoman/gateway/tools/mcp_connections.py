@@ -53,11 +53,13 @@ for _name in ("client", "mcp.client.auth.oauth2", "mcp.client.sse", "mcp.client.
 class ServerFailed(Exception):
     """A server of tools did not do what it was asked, and why: for people, without secrets."""
 
-    def __init__(self, why: str, status: int = 0) -> None:
+    def __init__(self, why: str, status: int = 0, code: int = 0) -> None:
         super().__init__(why)
         self.why = why
         self.status = status
         """What it answered by HTTP; 0 if that is not why."""
+        self.code = code
+        """The number of the error that it answered by MCP; 0 if that is not why."""
 
 
 class ServerWay(msgspec.Struct, frozen=True):
@@ -259,7 +261,7 @@ class McpConnection:
         if isinstance(first, MCPError) and first.code == PARSE_ERROR and _QUOTES in first.message:
             return ServerFailed("it did not answer as MCP has it")
         if isinstance(first, MCPError) and first.message not in _STAND_INS:
-            return ServerFailed(hide(first.message, self.secrets)[:_LONGEST_REASON])
+            return ServerFailed(hide(first.message, self.secrets)[:_LONGEST_REASON], code=first.code)
         if isinstance(first, MCPError | httpx2.HTTPStatusError) and self._status:
             return ServerFailed(f"it answered {self._status}", self._status)
         if isinstance(first, OSError):

@@ -35,6 +35,7 @@ _MOST_PAGES = 100
 _MOST_KEPT = 16 * 1024 * 1024
 """Bytes of all lists that are remembered."""
 _MOST_WAYS = 4096
+_TOOL_FAILED, _SERVER_FAILED, _HTTP_FAILED = "mcp_tool_execution_error", "mcp_protocol_error", "http_error"
 
 
 class ListedTool(msgspec.Struct, frozen=True):
@@ -58,10 +59,10 @@ class CalledTool(msgspec.Struct, frozen=True):
     """What a call brought."""
 
     text: str
-    failed: bool = False
-    """The tool says that it could not do what it was asked."""
-    broken: bool = False
-    """The server did not answer. `text` says why."""
+    error: str = ""
+    """Whose error `text` tells: the tool's, or the server's, by MCP or by HTTP. Empty: there is none."""
+    code: int = 0
+    """The number of the server's error."""
     media: tuple[Media, ...] = ()
 
 
@@ -110,9 +111,10 @@ class McpServers:
         try:
             result, connection = await self._ask(caller, server, call)
         except ServerFailed as failed:
-            return CalledTool(f"The server of the tool failed: {failed.why}.", broken=True)
+            error = _HTTP_FAILED if failed.status else _SERVER_FAILED
+            return CalledTool(f"The server of the tool failed: {failed.why}.", error, failed.status or failed.code)
         text, media = read_result(result, connection.secrets)
-        return CalledTool(text, result.is_error, media=media)
+        return CalledTool(text, _TOOL_FAILED if result.is_error else "", media=media)
 
     async def _list(self, caller: str, server: ToolServer) -> ToolListing:
         identity = server_identity(server)

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dragoman.gateway.tools.mcp_servers import ListedTool, McpServers
 
 _FAILED_DEPENDENCY = 424
-_TOOL_FAILED = "mcp_tool_execution_error"
 _SERVER_FAILED = "mcp_protocol_error"
 
 
@@ -126,8 +125,7 @@ class GatewayTools:
     ) -> ToolRun:
         servers = await self._load_servers()
         called = await servers.try_call(caller, server, name, arguments)
-        error = _SERVER_FAILED if called.broken else _TOOL_FAILED if called.failed else ""
-        return replace(call, output=called.text, error=error, media=called.media)
+        return replace(call, output=called.text, error=called.error, code=called.code, media=called.media)
 
     async def _search(
         self, caller: str, config: SearchConfig, tool: ProviderTool, call: ToolRun, query: str
@@ -139,7 +137,7 @@ class GatewayTools:
         done = await self._call_tool(caller, server, call, config.tool, {config.argument: query})
         done = replace(done, media=())  # nobody knows of which page they are
         if done.error:
-            return replace(done, error="unavailable")
+            return replace(done, error="unavailable", code=0)
         found = await asyncio.to_thread(find_pages, done.output or "")
         pages = _allowed_pages(found, tool)[: config.results]
         if pages or tool.allowed_domains or tool.blocked_domains:  # what is not allowed may not be read either
@@ -154,7 +152,7 @@ class GatewayTools:
         server = self.config.tool_servers[config.server]
         done = await self._call_tool(caller, server, call, config.tool, {config.argument: url})
         if done.error:
-            return replace(done, error="url_not_accessible")
+            return replace(done, error="url_not_accessible", code=0)
         return replace(done, pages=(FoundPage(url, "", cut_text(done.output or "", self.limits.bytes)),))
 
     async def _list(self, caller: str, server: McpServer) -> list[ListedTool] | Failure:
