@@ -196,8 +196,18 @@ def endless(seen: Seen) -> dict[str, Any]:
 def test_a_client_bounds_the_runs_of_an_answer(tmp_path: Path, most: int | None, ran: int) -> None:
     request = {"model": "m", "input": ASKED, "tools": [{"type": "web_search"}], "max_tool_calls": most}
     with running(tmp_path, endless, StubRunner(rounds=3)) as (one, runner, _):
-        assert one.post("/v1/responses", request).status_code == 200
+        answer = one.post("/v1/responses", request)
+    assert answer.status_code == 200
     assert len(runner.ran) == ran
+    assert "refused-setting" not in answer.headers.get("x-dragoman-changes", ""), "it is kept to"
+
+
+def test_a_bound_that_is_not_kept_to_for_all_tools_is_reported(tmp_path: Path) -> None:
+    tools = [{"type": "web_search"}, {"type": "code_interpreter", "container": {"type": "auto"}}]
+    request = {"model": "other", "input": ASKED, "tools": tools, "max_tool_calls": 2}
+    with running(tmp_path, endless, StubRunner(rounds=3)) as (one, _, _):
+        answer = one.post("/v1/responses", request)
+    assert "refused-setting" in answer.headers["x-dragoman-changes"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -17,7 +17,7 @@ from dragoman.conversation.canonical import base62
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import OURS
+from dragoman.conversation.parts import OURS, Extras
 from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.dialects.registry import dialect
@@ -129,8 +129,26 @@ def with_functions(conversation: Conversation, runs: Sequence[RunnableTool]) -> 
     for one in sorted([one for one in runs if one.at < 0], key=lambda one: one.key):
         tools.append(NativeTool(one.tool.family, b"{}", OURS, meant=one.functions))
     changed = replace(conversation, tools=tuple(tools))
+    if all(tool.at in by_place for tool in conversation.tools if isinstance(tool, NativeTool)):
+        changed = _without_limit(changed)
     catalogue = [tool for one in runs for tool in one.catalogue]
     return without_deferred(changed, catalogue) if catalogue else changed
+
+
+def find_calls_limit(conversation: Conversation) -> str:
+    """The member of the request that bounds the runs of an answer; empty if it has none."""
+    extras = conversation.extras
+    codec = dialect(extras.dialect).provider_tools if extras is not None and extras.dialect in DIALECT_NAMES else None
+    return codec.calls_limit if extras is not None and codec is not None and codec.calls_limit in extras.fields else ""
+
+
+def _without_limit(conversation: Conversation) -> Conversation:
+    """The conversation without the bound of all runs: if the gateway runs every tool, it keeps to it."""
+    extras, limit = conversation.extras, find_calls_limit(conversation)
+    if extras is None or not limit:
+        return conversation
+    fields = {name: value for name, value in extras.fields.items() if name != limit}
+    return replace(conversation, extras=Extras(extras.dialect, fields) if fields else None)
 
 
 def _function(name: str, description: str, argument: str, meaning: str) -> Tool:

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import Stopped
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import Call, Citation, Extras, Inline, Media, Opaque, Part, Reasoning, Text
@@ -30,7 +29,7 @@ from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.compile.report import ReportBuilder
 from dragoman.engine.tool_runs.approvals import NOT_APPROVED, WantedRun
 from dragoman.engine.tool_runs.kept_runs import BEFORE, beside_key, keep_run, run_block, seal_run
-from dragoman.engine.tool_runs.run_functions import RunnableTool
+from dragoman.engine.tool_runs.run_functions import RunnableTool, find_calls_limit
 from dragoman.engine.tool_runs.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.tool_runs.tool_catalogue import describe_found, search_tools
 from dragoman.wire.json_reader import render_list
@@ -372,8 +371,7 @@ def needs_approval(tool: ProviderTool, name: str) -> bool:
 def _narrowed(limits: RunLimits, conversation: Conversation) -> RunLimits:
     """The limits with the one that the client sets for all tools of an answer."""
     extras = conversation.extras
-    codec = dialect(extras.dialect).provider_tools if extras is not None and extras.dialect in DIALECT_NAMES else None
-    given = extras.fields.get(codec.calls_limit, b"") if extras is not None and codec is not None else b""
+    given = extras.fields.get(find_calls_limit(conversation), b"") if extras is not None else b""
     return replace(limits, calls=min(limits.calls, int(given))) if given.isdigit() else limits
 
 
