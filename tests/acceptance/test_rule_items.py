@@ -75,6 +75,14 @@ def test_A15_an_empty_member_is_absent_when_turns_are_merged(target: str, name: 
     assert name in full or turns[1]["tool_calls"][0]["id"] == turns[2]["tool_call_id"]
 
 
+@pytest.mark.parametrize("words", ["One", ""])
+@pytest.mark.parametrize("target", ["lmstudio/m", "perplexity/sonar", STRICT])
+def test_A15_one_text_stays_a_string_when_it_is_merged_with_calls(target: str, words: str) -> None:
+    compiled = sent(ask(HI, says("assistant", words), called(), answered()), target)
+    assert [one["role"] for one in compiled.json["messages"]] == ["user", "assistant", "tool"]
+    assert compiled.json["messages"][1]["content"] in (words, None)
+
+
 def test_A15_thinking_that_is_demanded_back_stands_in_place_of_an_empty_field() -> None:
     turn = {**called(), "reasoning_content": None}
     compiled = sent({**ask(HI, turn, answered()), "reasoning_effort": "high"}, "deepseek/deepseek-reasoner")
@@ -175,6 +183,21 @@ def test_B7_blocks_become_a_string_in_chat(tmp_path: Path) -> None:
     with served(tmp_path, profile="openai-compatible-strict") as (running, behind):
         assert running.post("/v1/messages", request).status_code == 200
         assert behind.seen[-1].body["messages"] == expected
+
+
+def test_B7_parts_of_gemini_become_a_string_in_chat() -> None:
+    """Q38."""
+    texts = [{"text": "x"}, {"text": "y"}]
+    response = {"functionResponse": {"name": "f", "response": {"output": "12"}}}
+    contents = [
+        {"role": "user", "parts": texts},
+        {"role": "model", "parts": [*texts, {"functionCall": {"name": "f", "args": {}}}]},
+        {"role": "user", "parts": [response, *texts]},
+    ]
+    request = {"systemInstruction": {"parts": texts}, "contents": contents}
+    for target in (OPENAI, "openrouter/openai/gpt-4o", "openai-compatible-strict/x", "lmstudio/x"):
+        messages = sent(request, target, source="gemini").json["messages"]
+        assert {str(message["content"]) for message in messages} <= {"x\ny", "12", "Understood."}
 
 
 def test_B7_a_cache_hint_and_a_picture_keep_the_list() -> None:

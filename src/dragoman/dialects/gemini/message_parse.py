@@ -66,6 +66,7 @@ from dragoman.wire.json_reader import render_object, split_items, split_members
 _BLANK_TEXT = int(Trait.BLANK_TEXT)
 _MIXED_PARTS = int(Trait.MIXED_PARTS)
 _CALLS = int(Trait.CALLS)
+_LISTED = int(Trait.LISTED)
 _SIGNED = int(Trait.SIGNED)
 _LEGACY = int(Trait.LEGACY)
 _LEGACY_CALLS = _LEGACY | _CALLS
@@ -170,8 +171,14 @@ def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[Par
         return _compose(role, join_thoughts(parts), index)
     if answered:
         return (ParsedMessage(Message(TOOL, tuple(parts), index), seen, "t", answered),)
-    message = Message(role, tuple(parts), index)
+    message = Message(role, tuple(parts), index, listed=_are_listed(parts))
+    seen |= _LISTED if message.listed else 0
     return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
+
+
+def _are_listed(parts: Sequence[Part]) -> bool:
+    """Whether these parts are more than one text: what others write as a list. One text may be a string anywhere."""
+    return len([part for part in parts if type(part) is Text]) > 1
 
 
 def _has_odd_bytes(blob: GeminiBlob | UnsetType) -> bool:
@@ -187,14 +194,17 @@ def _compose(
 ) -> Sequence[ParsedMessage]:
     """The messages of these parts. In a user's turn, each run of results is a message of its own."""
     if role is not USER or not any(type(part) is Result for part in parts):
-        return (describe(Message(role, tuple(parts), index, extras=extras, role_text=role_text)),)
+        listed = _are_listed(parts)
+        return (describe(Message(role, tuple(parts), index, extras=extras, listed=listed, role_text=role_text)),)
     runs: list[tuple[Role, list[Part]]] = []
     for part in parts:
         home = TOOL if type(part) is Result else USER
         if not runs or runs[-1][0] is not home:
             runs.append((home, []))
         runs[-1][1].append(part)
-    return [describe(Message(home, tuple(run), index, span, extras=extras)) for home, run in runs]
+    return [
+        describe(Message(home, tuple(run), index, span, extras=extras, listed=_are_listed(run))) for home, run in runs
+    ]
 
 
 class _AnyContent(msgspec.Struct, gc=False):
@@ -233,7 +243,8 @@ def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
     content = decoded(_decode_any_content, raw, at)
     parts = _parse_parts(bytes(content.parts), f"{at}/parts", inner=True)
     extras = extras_of(NAME, _split(raw, GeminiContent)[1])
-    return (describe(Message(SYSTEM, parts, FIELD, extras=extras)),) if parts or extras else ()
+    listed = _are_listed(parts)
+    return (describe(Message(SYSTEM, parts, FIELD, extras=extras, listed=listed)),) if parts or extras else ()
 
 
 # What depends on the contents around it

@@ -100,7 +100,7 @@ def merged(run: list[Message], flat: bool = False) -> Message:
         thoughts = [part for part in parts if type(part) is Reasoning]
         calls = [part for part in parts if type(part) is Call]
         return replace(first, parts=(*thoughts, Text(joined("\n\n", words)), *calls), listed=False)
-    return replace(first, parts=parts, listed=len(parts) > 1)
+    return replace(first, parts=parts, listed=sum(map(len, contents)) > 1)
 
 
 def _with_members(run: list[Message]) -> Message:
