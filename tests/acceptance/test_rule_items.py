@@ -145,6 +145,26 @@ def test_B4_what_is_no_text_in_a_system_message_is_left_out() -> None:
     assert (change.at, change.loses) == ("/messages/0/content/1", "content")
 
 
+BESIDE_TEXT: list[Wire] = [
+    {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+    {"type": "tool_result", "tool_use_id": "t", "content": "12"},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+    {"type": "thinking", "thinking": "Hm", "signature": "x"},
+]
+
+
+@pytest.mark.parametrize("block", BESIDE_TEXT, ids=[str(block["type"]) for block in BESIDE_TEXT])
+@pytest.mark.parametrize("target", [CLAUDE, "anthropic/claude-opus-4-8", "anthropic-compatible/x", OPENAI, NATIVE])
+def test_B4_it_is_left_out_beside_a_system_field_too(target: str, block: Wire) -> None:
+    texts = [{"type": "text", "text": "a"}, block, {"type": "text", "text": "b"}]
+    request = {"model": "m", "max_tokens": 99, "system": "F", "messages": [says("system", texts), HI]}
+    done = sent(request, target, source="anthropic")
+    assert ("mixed-system", "/messages/0/content/1") in [(one.rule, one.at) for one in done.changes]
+    assert f'"{block["type"]}"' not in done.body.decode()
+    if "system" in done.json:
+        assert done.json["system"] == "F\n\na\nb"
+
+
 @pytest.mark.parametrize("system", ["", " \n", [{"type": "text", "text": ""}]])
 def test_B5_an_empty_system_text_leaves_no_field(system: Any) -> None:
     request = {"model": "m", "max_tokens": 5, "system": system, "messages": [HI]}

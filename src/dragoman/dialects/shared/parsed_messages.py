@@ -20,7 +20,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from dragoman.conversation.literals import blank
-from dragoman.conversation.messages import TOOL, USER, Message, Role
+from dragoman.conversation.messages import SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import NO_ID, Call, Extras, Json, Part, Result
 from dragoman.conversation.traits import (
@@ -396,7 +396,7 @@ def compose(
 def mark_inline(listed: ParsedList) -> ParsedList:
     """Mark the system texts that stand before all other messages: they did not stand in the field for them."""
     for place, one in enumerate(listed.messages):
-        if one.code != "s":
+        if one.message.role is not SYSTEM:
             break
         listed.messages[place] = describe(replace(one.message, inline=True))
     return listed
