@@ -131,15 +131,18 @@ def test_an_empty_reasoning_item_is_no_thinking() -> None:
     assert done.json["messages"][1]["reasoning_content"] == " "
 
 
-def test_thinking_that_is_only_asked_to_be_shown_is_left_off_too() -> None:
+@pytest.mark.parametrize(
+    ("target", "kind"), [("anthropic/claude-sonnet-4-5", "enabled"), ("anthropic/claude-sonnet-4-6", "adaptive")]
+)
+def test_thinking_that_is_only_asked_to_be_shown_is_left_off_too(target: str, kind: str) -> None:
     """A Gemini client asks for thoughts; Claude thinks for it, but not over a turn whose thinking is gone."""
     call = {"functionCall": {"name": "f", "args": {}}}
     answer = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
     turns = [{"role": "user", "parts": [{"text": "Hi"}]}]
     config = {"generationConfig": {"thinkingConfig": {"includeThoughts": True}}}
-    asked = adapt({"contents": turns, **config}, source="gemini", target="anthropic/claude-sonnet-4-5")
-    assert asked.json["thinking"]["type"] == "enabled"
+    asked = adapt({"contents": turns, **config}, source="gemini", target=target)
+    assert asked.json["thinking"]["type"] == kind
     turns += [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
     tools = [{"functionDeclarations": [{"name": "f"}]}]
-    later = adapt({"contents": turns, "tools": tools, **config}, source="gemini", target="anthropic/claude-sonnet-4-5")
+    later = adapt({"contents": turns, "tools": tools, **config}, source="gemini", target=target)
     assert later.json["thinking"] == {"type": "disabled"}

@@ -108,3 +108,12 @@ def test_adapt_takes_out_an_assistant_turn_without_content() -> None:
     done = sent({"messages": messages, "max_tokens": 9}, "anthropic/claude-opus-4-8", source=CHAT)
     assert [turn["content"] for turn in done.json["messages"]] == ["Hi", "x"]
     assert done.changes == [("null-content", "/messages/1", "nothing", False)]
+
+
+def test_several_thoughts_are_no_content_either() -> None:
+    hi = {"role": "user", "content": "Hi"}
+    details = [{"type": "reasoning.text", "text": "The user", "format": "unknown", "index": 0}]
+    cut = {"role": "assistant", "reasoning_content": "The user", "reasoning_details": details, "refusal": None}
+    done = sent({"messages": [hi, cut, hi]}, "xai/grok-4")
+    assert done.json["messages"] == [hi, hi]
+    assert done.changes == [("null-content", "/messages/1", "metadata", False)]

@@ -225,6 +225,20 @@ def test_what_is_shown_of_the_thoughts() -> None:
     assert formed(Thinking(visible=True), thinking_form="level", **both) == Thinking(visible=True)
 
 
+@pytest.mark.parametrize("form", ["budget", "adaptive", "any"])
+def test_thinking_that_is_off_has_no_thoughts_to_show(form: str) -> None:
+    shown: dict[str, Any] = {"thinking_form": form, "thinking_visible": "accepts"}
+    assert formed(Thinking(on=False, visible=True), **shown) == OFF
+
+
+def test_the_word_about_thoughts_goes_with_a_budget_for_which_there_is_no_room() -> None:
+    asked = {"max_tokens": 16, "messages": [{"role": "user", "content": "Hi"}]}
+    off = {**asked, "thinking": {"type": "disabled", "display": "summarized"}}
+    assert sent(off, "anthropic/claude-sonnet-4-5").json["thinking"] == {"type": "disabled"}
+    small = {**asked, "thinking": {"type": "adaptive", "display": "summarized"}}
+    assert sent(small, "anthropic-compatible/claude-sonnet-4-5").json["thinking"] == {"type": "disabled"}
+
+
 def test_tools_beside_an_effort() -> None:
     stated: dict[str, Any] = {"thinking_form": "effort", "tools_with_effort": "refuses"}
     assert formed(Thinking(effort=HIGH), tools=True, **stated) is None

@@ -190,7 +190,7 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
                 if kind is Reasoning:
                     if part.state is not None:  # type: ignore[attr-defined]
                         found |= _SIGNED
-                    if len(parts) == 1:
+                    if part is parts[-1] and all(type(one) is Reasoning for one in parts):
                         found |= _NO_PARTS
             if part.hint is not None or part.extras is not None:
                 found |= _aside_traits(part)

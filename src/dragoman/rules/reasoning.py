@@ -63,7 +63,7 @@ def is_shown_by_thinking(thinking: Thinking, facts: Facts) -> bool:
         return False
     if facts.thinking_form is ThinkingForm.BUDGET:
         return facts.thoughts_on_request is not ThoughtRequest.VISIBLE
-    return facts.thinking_form in (ThinkingForm.SWITCH, ThinkingForm.ADAPTIVE)
+    return facts.thinking_form in (ThinkingForm.SWITCH, ThinkingForm.ADAPTIVE, ThinkingForm.ANY)
 
 
 def find_demanding(messages: tuple[Message, ...], need: Need) -> set[int]:
