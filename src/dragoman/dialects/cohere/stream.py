@@ -152,9 +152,9 @@ def _fill(given: Any, form: Any) -> Any:
 
 def _with_words(content: dict[str, Any], *, begins: bool) -> dict[str, Any]:
     """A block, or a piece of one, with its words."""
-    said = {name: value for name, value in content.items() if value is not None}
-    kind = said.get("type") or ("thinking" if "thinking" in said else "text")
-    return {**({"type": kind} if begins else {}), **said, kind: said.get(kind, "")}
+    present = {name: value for name, value in content.items() if value is not None}
+    kind = present.get("type") or ("thinking" if "thinking" in present else "text")
+    return {**({"type": kind} if begins else {}), **present, kind: present.get(kind, "")}
 
 
 _SILENT = frozenset({"debug", "content-end", "citation-end"})
