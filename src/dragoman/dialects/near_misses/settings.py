@@ -11,6 +11,7 @@ from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.near_misses.choices import parse_any_choice, refuse_two_choices
+from dragoman.dialects.near_misses.loose_json import items_of
 from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.near_misses.two_readings import refuse_two_values
 from dragoman.dialects.shared.top_level import ODD_FORM, Members, PlainMembers, decode_flag, decode_number, decode_whole
@@ -180,7 +181,10 @@ _LOOSE = frozenset({decode_number, decode_whole, decode_flag})
 
 
 def meant_stop(raw: Json, listed: bool) -> Json:
-    """Stop sequences as a list of texts, if they must be one."""
+    """Stop sequences as a list of texts, if they must be one, and without those that are null."""
     if raw[:1] == b'"' and listed:
         return b"[" + raw + b"]"
-    return raw
+    if b"null" not in raw:
+        return raw
+    items = items_of(raw) or []
+    return b"[" + b",".join([item for item in items if item != b"null"]) + b"]" if b"null" in items else raw
