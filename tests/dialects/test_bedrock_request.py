@@ -212,6 +212,14 @@ def test_what_nova_takes_and_claude_does_not(name: str) -> None:
     assert f'"{word}"'.encode() not in done.body
 
 
+def test_a_strict_tool_without_a_schema_takes_no_arguments() -> None:
+    tool = {"type": "function", "function": {"name": "look", "strict": True}}
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
+    done = adapt(asked, source="openai-chat", target="bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    (sent,) = done.json["toolConfig"]["tools"]
+    assert sent["toolSpec"]["inputSchema"]["json"]["additionalProperties"] is False
+
+
 def test_a_whole_number_for_claude_and_no_more_strict_tools_than_it_compiles() -> None:
     gemini = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": {"topK": 40.0}}
     assert b'"top_k":40}' in sent(gemini, CONVERSE, "gemini").body

@@ -30,6 +30,17 @@ def test_the_early_member_for_the_format_stays_where_its_beta_is() -> None:
     assert not adapted.changes
 
 
+@pytest.mark.parametrize("profile", ["anthropic", "azure-anthropic", "anthropic-compatible-strict"])
+def test_the_early_member_for_the_format_needs_no_header_of_the_client(profile: str) -> None:
+    adapted = adapt(body(output_format=FORMAT), source="anthropic", target=f"{profile}/claude-sonnet-4-5")
+    assert SCHEMA in [form["schema"] for form in _formats(json.loads(adapted.body))]
+    assert judge(profile, "claude-sonnet-4-5", adapted.path, adapted.headers, adapted.body) is None
+
+
+def _formats(sent: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in (sent.get("output_format"), sent.get("output_config", {}).get("format")) if one]
+
+
 @pytest.mark.parametrize("target", CLOUDS)
 def test_the_early_member_for_the_format_gets_its_later_name(target: str) -> None:
     adapted = adapt(body(output_format=FORMAT), source="anthropic", target=target, headers=STRUCTURED)

@@ -15,6 +15,8 @@ HI = {"role": "user", "content": "Hi"}
 SEARCH = {"tools": [{"type": "openrouter:web_search"}]}
 SILENT = {"max_tokens": 9, "messages": [HI, {"role": "assistant", "content": ""}, HI]}
 LONG = {"max_tokens": 128000, "messages": [HI]}
+TOOLS = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+HIDDEN = {"type": "adaptive", "display": "omitted"}
 CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages")
 
 
@@ -24,6 +26,12 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         (CHAT, "cerebras/some-model", {"messages": [HI], **SEARCH}),
         (CHAT, "together/some-model", {"messages": [HI], "top_k": 40.0}),
         (CHAT, "fireworks/some-model", {"messages": [HI], "top_k": 40.0}),
+        (CHAT, "fireworks/some-model", {"messages": [HI], "top_a": 0.1}),
+        (CHAT, "vllm/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
+        (CHAT, "sglang/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
+        (CHAT, "llamacpp/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
+        (CLAUDE, "anthropic/claude-sonnet-4-5", {"messages": [HI], "max_tokens": 1, "thinking": HIDDEN}),
+        (CLAUDE, "anthropic/claude-opus-5", {"messages": [HI], "max_tokens": 200_000}),
         (CLAUDE, "anthropic-compatible/claude-sonnet-4-5", SILENT),
         (CLAUDE, "anthropic-compatible/claude-sonnet-4-5", LONG),
         (CLAUDE, "anthropic-compatible-strict/claude-sonnet-4-5", LONG),

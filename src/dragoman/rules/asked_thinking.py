@@ -66,7 +66,7 @@ def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | Non
         return _adaptive(thinking, settings, facts)
     tokens = _bounded(thinking.budget, settings, facts)
     if tokens is None:
-        return Thinking(on=False, visible=thinking.visible)
+        return Thinking(on=False)
     return replace(thinking, budget=tokens, effort=_at_least_low(thinking.effort))
 
 
@@ -169,7 +169,7 @@ def _off(thinking: Thinking, facts: Facts) -> Thinking:
         return Thinking(on=True, budget=facts.budget_min, visible=thinking.visible)
     if _is_off(thinking) and thinking.effort is None:
         return thinking
-    return Thinking(on=False, visible=thinking.visible)
+    return Thinking(on=False)
 
 
 def _is_off(thinking: Thinking) -> bool:

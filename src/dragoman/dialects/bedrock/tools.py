@@ -97,6 +97,8 @@ def _schema(spec: dict[str, Raw]) -> Json | None:
 
 
 _OPEN = b'{"type":"object","properties":{}}'
+_CLOSED = b'{"type":"object","properties":{},"additionalProperties":false}'
+"""Schemas for a tool without one. That of a strict tool must be closed."""
 
 
 def render_tool(tool: Tool | NativeTool) -> Json:
@@ -109,7 +111,8 @@ def render_tool(tool: Tool | NativeTool) -> Json:
         wire["description"] = tool.description
     extras = require_own(tool.extras, NAME)
     if "inputSchema" not in extras:
-        wire["inputSchema"] = b'{"json":' + (tool.schema if tool.schema is not None else _OPEN) + b"}"
+        schema = tool.schema if tool.schema is not None else _CLOSED if tool.strict else _OPEN
+        wire["inputSchema"] = b'{"json":' + schema + b"}"
     put(wire, "strict", tool.strict)
     entry = b'{"toolSpec":' + render_object(wire | dict(extras)) + b"}"
     return entry if tool.hint is None else entry + b"," + render_hint(tool.hint)

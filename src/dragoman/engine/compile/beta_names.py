@@ -51,6 +51,9 @@ def _needed(conversation: Conversation, use: BetaUse, ask: Ask | None) -> Iterat
     for field, value in extras.items():
         if field in use.marks:
             yield from _marked(value, use.marks[field])
+    form = conversation.settings.response_format
+    if form is not None and form.wire_form in use.fields:
+        yield use.fields[form.wire_form]
     if ask is None:
         return
     for field in use.read_fields:
