@@ -21,7 +21,7 @@ from dragoman.dialects.openai_responses.endpoints.background import BACKGROUND
 from dragoman.dialects.registry import dialect
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.gateway.state import background_answers
-from dragoman.store import table_backed
+from dragoman.store.contracts import stored_responses
 from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses
 from dragoman.testing import emulator
 
@@ -253,7 +253,7 @@ def test_a_removal_in_the_moment_of_a_write_wins(tmp_path: Path, word: bytes) ->
             ids.extend(one.services.conversations.jobs)
             await background_answers.remove(other.services, "ann", ids[0])
 
-        one.services.store.responses = _Busy(own, delete, word)  # type: ignore[misc]
+        one.services.store.responses = _Busy(own, delete, word)  # type: ignore[assignment]
         client(one).responses.create(**ASK)
         wait_for(lambda: bool(ids) and not one.services.conversations.jobs)
         for running in (one, other):
@@ -295,7 +295,7 @@ def test_an_answer_that_is_too_large_to_be_kept_has_failed(
     stage: tuple[Running, RunningEmulator], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running, behind = stage
-    monkeypatch.setattr(table_backed, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(stored_responses, "MOST_BYTES", 20_000)
     behind.script("x" * 30_000)
     done = wait_until_over(client(running), client(running).responses.create(**ASK).id)
     assert done.status == "failed"

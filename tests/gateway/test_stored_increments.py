@@ -13,8 +13,7 @@ from tests.gateway.running import Hands, Running, gateway, provider
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.gateway.state import stored_chains
 from dragoman.store.clock import REAL_CLOCKS, Clocks
-from dragoman.store.contracts.stored_responses import StoredResponse
-from dragoman.store.table_backed import TableResponses
+from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses
 from dragoman.testing import emulator
 
 PATH = "/v1/responses"
@@ -47,13 +46,13 @@ def running(tmp_path: Path) -> Iterator[Running]:
 def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The bytes of all that is stored, in the order in which it was."""
     sizes: list[int] = []
-    plain = TableResponses.put
+    plain = StoredResponses.put
 
-    async def put(self: TableResponses, caller: str, id: str, response: StoredResponse, items: Any = ()) -> bool:
+    async def put(self: StoredResponses, caller: str, id: str, response: StoredResponse, items: Any = ()) -> bool:
         sizes.append(response.size)
         return await plain(self, caller, id, response, items)
 
-    monkeypatch.setattr(TableResponses, "put", put)
+    monkeypatch.setattr(StoredResponses, "put", put)
     return sizes
 
 

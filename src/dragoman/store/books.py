@@ -10,9 +10,10 @@ import msgspec
 from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.engine.history.calibration import Calibration
 from dragoman.store.clock import Clock
+from dragoman.store.contracts.expiring_table import SEPARATOR
 from dragoman.store.memory.calibrations import LIFETIME, MOST_CALIBRATIONS, MemoryCalibrations
 from dragoman.store.memory.lessons import MOST_LESSONS, MemoryLessons
-from dragoman.store.table_backed import DAY, SEPARATOR
+from dragoman.store.table_backed import DAY
 
 KEPT_SECONDS = 90 * DAY
 """After the last change."""

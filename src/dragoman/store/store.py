@@ -72,9 +72,18 @@ class LedgerPart(StorePart, Protocol):
 class HotPart(StorePart, Protocol):
     """What requests need at once."""
 
-    @property
-    def vault(self) -> ReasoningVault:
-        """Reasoning state for the next turn."""
+    vault: ReasoningVault
+    """Reasoning state for the next turn."""
+    pins: Pins
+    """Which model a call or a session stays with."""
+    summaries: Summaries
+    """Summaries and cuts of long conversations."""
+    responses: StoredResponses
+    """Answers that clients refer to by their ids."""
+    leases: Leases
+    """Who does a piece of work that one is enough for."""
+    secrets: SharedSecrets
+    """Random bytes that all processes agree on."""
 
     @property
     def limits(self) -> RateLimits:
@@ -85,36 +94,16 @@ class HotPart(StorePart, Protocol):
         """What keys have spent."""
 
     @property
-    def pins(self) -> Pins:
-        """Which model a call or a session stays with."""
-
-    @property
     def lessons(self) -> LessonRecords:
         """What refusals have taught."""
-
-    @property
-    def summaries(self) -> Summaries:
-        """Summaries and cuts of long conversations."""
 
     @property
     def calibrations(self) -> Calibrations:
         """How models count tokens."""
 
     @property
-    def responses(self) -> StoredResponses:
-        """Answers that clients refer to by their ids."""
-
-    @property
     def cooldowns(self) -> Cooldowns:
         """Which destinations are left alone."""
-
-    @property
-    def leases(self) -> Leases:
-        """Who does a piece of work that one is enough for."""
-
-    @property
-    def secrets(self) -> SharedSecrets:
-        """Random bytes that all processes agree on."""
 
 
 class Store(HotPart, LedgerPart, Protocol):

@@ -12,6 +12,12 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 Value = TypeVar("Value")
+SEPARATOR = "\x1f"
+"""Stands between the parts of a place, and of a name."""
+NO_CALLER = ""
+"""The caller of what belongs to all."""
+ONLY = "-"
+"""The key in a place that holds one value."""
 
 
 class Bounds(Struct, frozen=True):

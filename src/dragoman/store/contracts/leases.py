@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Coroutine
+from typing import Any
 
 from msgspec import Struct
+
+from dragoman.store.clock import Clock
+from dragoman.store.contracts.expiring_table import NO_CALLER, ONLY, ExpiringTable
 
 
 class Lease(Struct, frozen=True):
@@ -14,7 +18,7 @@ class Lease(Struct, frozen=True):
     until: float
 
 
-class Leases(Protocol):
+class Leases:
     """Leases by name. They save work and protect nothing: in doubt the work is done twice.
 
     Atomicity: of several that take a free lease at once, one gets it.
@@ -30,8 +34,19 @@ class Leases(Protocol):
     What a failure means: whoever asks gets the lease, and the failure is counted. No request fails.
     """
 
+    def __init__(self, table: ExpiringTable[Lease], wall: Clock) -> None:
+        self._table = table
+        self._now = wall
+
     async def take(self, name: str, holder: str, seconds: float) -> bool:
         """Whether the holder has the lease now: it was free, or over, or the holder's own."""
+        now = self._now()
+        kept = await self._table.put_first(NO_CALLER, name, ONLY, Lease(holder, now + seconds))
+        if kept.until <= now:
+            await self.release(name)
+            kept = await self._table.put_first(NO_CALLER, name, ONLY, Lease(holder, now + seconds))
+        return kept.holder == holder
 
-    async def release(self, name: str) -> None:
+    def release(self, name: str) -> Coroutine[Any, Any, None]:
         """Give it up. Call it only while you hold it."""
+        return self._table.forget(NO_CALLER, name)

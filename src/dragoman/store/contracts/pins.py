@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from msgspec import Struct
+
+from dragoman.store.contracts.expiring_table import ExpiringTable
 
 
 class PinOwner(NamedTuple):
@@ -26,7 +28,7 @@ SESSION = ""
 """The key of a session's own pin."""
 
 
-class Pins(Protocol):
+class Pins:
     """Pins by owner and key. A key is the digest of a conversation that ends with calls, or `SESSION`.
 
     Isolation: the caller is part of every key.
@@ -45,11 +47,17 @@ class Pins(Protocol):
     it had never been pinned. No request fails.
     """
 
+    def __init__(self, table: ExpiringTable[Pin]) -> None:
+        self._table = table
+
     async def put(self, owner: PinOwner, pins: Mapping[str, Pin]) -> None:
         """Keep pins, each under its key."""
+        await self._table.put(owner.caller, owner.session, pins)
 
-    async def find(self, owner: PinOwner, keys: Iterable[str]) -> Mapping[str, Pin]:
+    def find(self, owner: PinOwner, keys: Iterable[str]) -> Coroutine[Any, Any, Mapping[str, Pin]]:
         """The pins under these keys."""
+        return self._table.find(owner.caller, owner.session, keys)
 
-    async def forget(self, owner: PinOwner) -> None:
+    def forget(self, owner: PinOwner) -> Coroutine[Any, Any, None]:
         """Remove all pins of a session."""
+        return self._table.forget(owner.caller, owner.session)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from dragoman.conversation.parts import Part
+from dragoman.store.contracts.expiring_table import SEPARATOR, ExpiringTable
+from dragoman.store.settings import StoreSettings
 
 Parts = tuple[Part, ...]
 """What belongs to one call or one answer: thinking, and the state of the call or text itself."""
@@ -22,8 +24,9 @@ class StateOwner(NamedTuple):
     """The models that take it."""
 
 
-class ReasoningVault(Protocol):
-    """Parts by owner and key. A key is a call's id or a digest of the assistant's text.
+class ReasoningVault:
+    """Parts by owner and key. A key is a call's id or a digest of the assistant's text. Nothing is kept or found while
+    `store.vault.enabled` is off.
 
     Isolation: the caller is part of every key. One caller never gets what was kept for another, even if both name
     the same call.
@@ -47,11 +50,19 @@ class ReasoningVault(Protocol):
     then repair the turn as if the state had never been kept, and report it. No request fails.
     """
 
+    def __init__(self, table: ExpiringTable[Parts], settings: StoreSettings) -> None:
+        self._table = table
+        self._settings = settings
+
     async def put(self, owner: StateOwner, entries: Mapping[str, Parts]) -> None:
         """Keep parts, each under its key."""
+        if self._settings.config.vault.enabled:
+            await self._table.put(owner.caller, owner.provider + SEPARATOR + owner.scope, entries)
 
-    async def find(self, owner: StateOwner, keys: Iterable[str]) -> Mapping[str, Parts]:
+    def find(self, owner: StateOwner, keys: Iterable[str]) -> Coroutine[Any, Any, Mapping[str, Parts]]:
         """The parts that are kept under these keys.
 
         If it is known that nothing is kept for the caller, the keys are not even made.
         """
+        place = owner.provider + SEPARATOR + owner.scope
+        return self._table.find(owner.caller, place, keys if self._settings.config.vault.enabled else ())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Coroutine
+from typing import Any
+
+from dragoman.store.contracts.expiring_table import NO_CALLER, ONLY, ExpiringTable
 
 
-class SharedSecrets(Protocol):
+class SharedSecrets:
     """Secrets by name. What is sealed with one can be opened by every process of the same store.
 
     Atomicity: of several that propose one at once, the first is kept, and all get it.
@@ -18,5 +21,9 @@ class SharedSecrets(Protocol):
     What a failure means: the caller gets its own proposal, and the failure is counted. `health().away` tells it.
     """
 
-    async def agree(self, name: str, proposed: bytes) -> bytes:
+    def __init__(self, table: ExpiringTable[bytes]) -> None:
+        self._table = table
+
+    def agree(self, name: str, proposed: bytes) -> Coroutine[Any, Any, bytes]:
         """The secret of this name; the proposed one if there was none."""
+        return self._table.put_first(NO_CALLER, name, ONLY, proposed)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from enum import StrEnum
-from typing import Protocol
+from typing import Any
 
 from msgspec import Struct
+
+from dragoman.store.contracts.expiring_table import ExpiringTable
+
+_NO_PLACE = ""
 
 
 class SummaryKind(StrEnum):
@@ -26,7 +30,7 @@ class Summary(Struct, frozen=True):
     """Opaque to the store."""
 
 
-class Summaries(Protocol):
+class Summaries:
     """Summaries by caller and digest of the prefix that they stand for.
 
     Isolation: the caller is part of every key.
@@ -46,8 +50,14 @@ class Summaries(Protocol):
     Both are counted. No request fails.
     """
 
-    async def put(self, caller: str, digest: str, summary: Summary) -> Summary:
+    def __init__(self, table: ExpiringTable[Summary]) -> None:
+        self._table = table
+
+    def put(self, caller: str, digest: str, summary: Summary) -> Coroutine[Any, Any, Summary]:
         """Keep a summary unless there is one; the one that is kept."""
+        return self._table.put_first(caller, _NO_PLACE, digest, summary)
 
     async def find(self, caller: str, digests: Iterable[str]) -> tuple[str, Summary] | None:
         """The first of these digests that has a summary, and the summary. Name the longest prefix first."""
+        found = await self._table.find(caller, _NO_PLACE, digests)
+        return next(iter(found.items()), None)
