@@ -332,10 +332,10 @@ class Exchange(Generic[D]):
         if translation is None:
             if self.prompt is not None and self.prompt.may_be_gone(self._status):
                 return self.send(self.prompt.take_whole())
-            return self._failed(parse_failure(self._status, dict(self._headers), data, self.visit.destination.provider))
+            return self.failed(parse_failure(self._status, dict(self._headers), data, self.visit.destination.provider))
         answer = translation.whole(data)
         if translation.failure is not None:
-            return self._failed(translation.failure)
+            return self.failed(translation.failure)
         if self.attempts.sends > 1:
             self._accepted()
         self.note_provider_changes(data)
@@ -357,7 +357,7 @@ class Exchange(Generic[D]):
                 self.note_diagnosis(data)
         self._opening += translation.close() if data is None else translation.feed(data)
         if translation.failure is not None and not translation.is_joined_in:
-            return self._failed(translation.failure)
+            return self.failed(translation.failure)
         if not over and not translation.has_begun(self._opening):
             return None
         if self.attempts.sends > 1:
@@ -389,9 +389,15 @@ class Exchange(Generic[D]):
             self.visit.question is not None and self.visit.target.facts.cache_question is CacheQuestionForm.COMPARISON
         )
 
-    def failed(self, failure: Failure) -> Step[D]:
-        """The connection failed, and the client has seen nothing yet."""
-        return self._failed(failure)
+    def failed(self, failure: Failure) -> AttemptFailed[D]:
+        """The send failed. If the client has seen nothing yet, it may be tried again."""
+        visit = self.visit
+        assert self.request is not None
+        failure = clipped(failure).at(visit.destination.provider)
+        self.failure = failure if self._redaction is None else self._redaction.failure(failure)
+        refused = AttemptFailed(visit.destination, visit.key, self.request, self.failure)
+        self.attempts.failures += (refused,)
+        return refused
 
     def unsent(self, failure: Failure) -> Step[D]:
         """The driver has no room for this send, and made none: the next target, or the end."""
@@ -427,7 +433,7 @@ class Exchange(Generic[D]):
         """A stream that the client has seen is over; the failure that ended it, if one did."""
         assert self._translation is not None
         failure = self._translation.failure
-        return self._failed(failure) if failure is not None else None
+        return self.failed(failure) if failure is not None else None
 
     def cut(self, failure: Failure) -> bytes:
         """The driver itself ends a stream that the client has seen: the error that stands at its end.
@@ -548,15 +554,6 @@ class Exchange(Generic[D]):
         self.destination, self.request, self.changes = visit.destination, request, request.changes
         self.attempts.count()
         return Send(visit.destination, visit.key, request)
-
-    def _failed(self, failure: Failure) -> AttemptFailed[D]:
-        visit = self.visit
-        assert self.request is not None
-        failure = clipped(failure).at(visit.destination.provider)
-        self.failure = failure if self._redaction is None else self._redaction.failure(failure)
-        refused = AttemptFailed(visit.destination, visit.key, self.request, self.failure)
-        self.attempts.failures += (refused,)
-        return refused
 
     def _accepted(self) -> None:
         """The provider took it after all: what was corrected on the way is proved."""
