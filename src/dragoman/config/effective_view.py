@@ -51,7 +51,7 @@ def _members(value: Any, path: str, depth: int, loaded: Loaded) -> Iterator[Effe
             yield EffectiveValue(here, key, depth, "", "")
             yield from _members(member, here, depth + 1, loaded)
         else:
-            yield EffectiveValue(here, key, depth, _shown(member, key), _origin(here, loaded))
+            yield EffectiveValue(here, key, depth, plain_text(_safe(member, key)), _origin(here, loaded))
 
 
 def _items(value: Any) -> Iterator[tuple[str, Any]]:
@@ -63,10 +63,6 @@ def _items(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _holds_structs(value: dict[str, Any]) -> bool:
     return any(isinstance(member, Struct) for member in value.values())
-
-
-def _shown(value: Any, key: str) -> str:
-    return plain_text(_safe(value, key))
 
 
 def _safe(value: Any, key: str) -> Any:

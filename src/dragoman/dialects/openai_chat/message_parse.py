@@ -415,7 +415,7 @@ def _parse_other_parts(wire: ChatWireMessage) -> list[Part]:
 
 def _parse_call(wire: ChatWireCall, number: int, extras: ExtraFields, index: int) -> Call:
     if wire.custom is not None:
-        name, arguments, custom = wire.custom.name, _custom_input(wire.custom.input), True
+        name, arguments, custom = wire.custom.name, bytes(wire.custom.input) or EMPTY, True
     elif wire.function is not None:
         name, arguments, custom = wire.function.name, parse_arguments(bytes(wire.function.arguments)), False
     else:
@@ -549,10 +549,6 @@ _ABSENT = {own: beside(ChatWireMessage("")) for own, beside in _BESIDE.items()}
 _EMPTY_FIELDS: tuple[Any, ...] = (None, [])
 _HOLDS_NOTHING = (b"null", b"[]", b"false")
 """`false` is a mark (`prefix`) that is not set."""
-
-
-def _custom_input(raw: Raw) -> Json:
-    return bytes(raw) or EMPTY
 
 
 def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:

@@ -86,12 +86,8 @@ def _check_calls(items: list[Item]) -> None:
             calls[name] = kind
         elif kind in _OUTPUT_KINDS and isinstance(name, str):
             if name not in calls:
-                raise ResponsesRefusal(f"No tool call found for {_words(kind)} with call_id {name}.", "input")
+                raise ResponsesRefusal(f"No tool call found for {kind.replace('_', ' ')} with call_id {name}.", "input")
             answered.add(name)
     for name, kind in calls.items():
         if name not in answered and kind in _ANSWERED_KINDS:
             raise ResponsesRefusal(f"No tool output found for {kind.replace('_', ' ')} {name}.", "input")
-
-
-def _words(kind: str) -> str:
-    return kind.replace("_", " ")

@@ -22,13 +22,8 @@ from dragoman.wire.json_reader import split_members
 
 def require_messages(ask: Ask) -> None:
     """Raise MalformedRequest if there is no message, here or with the provider that keeps the earlier turns."""
-    if not ask.conversation.messages and not _is_held_elsewhere(ask):
+    if not ask.conversation.messages and not relies_on_stored_state(ask.conversation):
         raise _empty(ask)
-
-
-def _is_held_elsewhere(ask: Ask) -> bool:
-    """Earlier turns may be with their provider."""
-    return relies_on_stored_state(ask.conversation)
 
 
 def _empty(ask: Ask) -> MalformedRequest:

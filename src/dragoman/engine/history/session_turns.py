@@ -472,17 +472,13 @@ def explain(before: SentTurn, now: SentTurn, request: CompiledRequest) -> str:
         return f"{blamed.rule} at {blamed.at} ({did}) changed what comes{where.partition(':')[0]}"
     if changed is not None:
         return f"{_CHANGED} {changed + 1}"
-    if before.shape != _shape_before(now, before) or before.sent_tools != now.sent_tools:
+    if before.shape != now.shape[: len(before.shape)] or before.sent_tools != now.sent_tools:
         return "it was changed in another way than the turn before"
     if now.at - before.at >= KEPT_SECONDS:
         return f"{(now.at - before.at) / 60:.0f} minutes had passed since the turn before"
     if caches_by_hints(request.facts) and not now.tokens:
         return _NO_HINT
     return _NOT_FOUND
-
-
-def _shape_before(now: SentTurn, before: SentTurn) -> tuple[int, ...]:
-    return now.shape[: len(before.shape)]
 
 
 def _first_change(old: Sequence[int], new: Sequence[int]) -> int | None:

@@ -11,7 +11,7 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.http.outbound import Headers, header
 from dragoman.store.clock import Clocks
-from dragoman.store.contracts.budgets import Budgets, Exhausted, PeriodBudget, Periods, Spending, periods_at
+from dragoman.store.contracts.budgets import Budgets, Exhausted, Periods, Spending, periods_at
 from dragoman.upstream.destinations import HttpDestination
 
 WARNING = b"x-dragoman-budget-warning"
@@ -84,13 +84,9 @@ def _exhausted(verdict: Exhausted, amount: float, now: float) -> Failure:
 
 
 def _warnings(periods: Periods, spending: Spending, warn: float) -> Headers:
-    near = [_warning(one, spent) for one, spent in zip(periods, spending, strict=True) if _is_near(one, spent, warn)]
+    near = [
+        f"{one.period};spent={spent:.6g};limit={one.limit:g}"
+        for one, spent in zip(periods, spending, strict=True)
+        if one.limit is not None and spent >= warn * one.limit
+    ]
     return [header(WARNING, ", ".join(near))] if near else []
-
-
-def _is_near(one: PeriodBudget, spent: float, warn: float) -> bool:
-    return one.limit is not None and spent >= warn * one.limit
-
-
-def _warning(one: PeriodBudget, spent: float) -> str:
-    return f"{one.period};spent={spent:.6g};limit={one.limit:g}"

@@ -52,7 +52,7 @@ def code_samples(entry: Entry, request: bytes, destination: HttpDestination, roo
     target = destination.target
     return CodeSamples(
         curl=f"curl {shlex.quote(url)} {headers} -d {shlex.quote(text)}",
-        python=_PYTHON.format(url=url, request=_indented(literal)),
+        python=_PYTHON.format(url=url, request=literal.replace("\n", "\n    ")),
         test=reproducing_test(
             request=msgspec.json.encode(decoded),
             dialect=entry.client_dialect,
@@ -85,7 +85,3 @@ def request_path(name: str, model: str, stream: bool) -> str:
     ]
     path = usual[0].path.replace(MODEL, model) if usual else ""
     return f"{path}?alt=sse" if stream and dialect(name).model_in_path and usual[0].endpoint.stream else path
-
-
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n    ")

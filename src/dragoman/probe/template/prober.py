@@ -170,7 +170,7 @@ class TemplateProber:
                     "text content as a string",
                     Topic.FORMS,
                     verdict,
-                    facts=_facts_of_strings(listed),
+                    facts={"string_content": REFUSES if listed else ACCEPTS},
                     tried=tried,
                 )
                 return
@@ -348,10 +348,6 @@ def _verdict(rendering: Rendering, trial: Trial, asked: Body) -> Verdict:
 
 def _carries(rendering: Rendering, words: Sequence[str]) -> bool:
     return rendering.prompt is not None and all(word in rendering.prompt for word in words)
-
-
-def _facts_of_strings(listed: bool) -> dict[str, Any]:
-    return {"string_content": REFUSES if listed else ACCEPTS}
 
 
 def _history(forms: TemplateForms, tools: tuple[Body, ...]) -> Body:

@@ -129,7 +129,7 @@ class Rehearsal:
             self._facts = merge(self._facts, correction.facts)
             yield replace(correction, cause=failing[0].rendering)
             failing = self._failing(self._facts, rehearsed())
-        self.unsolved = tuple(dict.fromkeys(_words(one) for one in failing))
+        self.unsolved = tuple(dict.fromkeys(f"{one.conversation.name}: {one.rendering.says}" for one in failing))
 
     def _best(self, failing: list[Failing]) -> tuple[Correction, int] | None:
         """The correction after which the fewest of these fail."""
@@ -178,7 +178,3 @@ class Rehearsal:
 def profiles_with(facts: Mapping[str, Any]) -> Profiles:
     """The built-in profiles, and one of these facts."""
     return BUILTIN.extended({_NAME: Profile(like=_LIKE, name=_NAME, facts=dict(facts))})
-
-
-def _words(one: Failing) -> str:
-    return f"{one.conversation.name}: {one.rendering.says}"

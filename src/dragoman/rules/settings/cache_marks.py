@@ -220,9 +220,5 @@ def _place(conversation: Conversation, place: CachePlace) -> int | None:
     opening = conversation.opening
     if place is CachePlace.OPENING and opening and conversation.messages[opening - 1].parts:
         return opening - 1
-    users = (at for at, message in enumerate(conversation.messages) if _is_user(message))
+    users = (at for at, message in enumerate(conversation.messages) if message.role is USER and message.parts)
     return next(users, None)
-
-
-def _is_user(message: Message) -> bool:
-    return message.role is USER and bool(message.parts)

@@ -145,7 +145,7 @@ def _limits(key: ClientKey) -> str:
         f"{key.tokens_per_minute} tokens/min" if key.tokens_per_minute else "",
         f"{key.concurrent} at once" if key.concurrent else "",
         _budget(key),
-        _expiry(key.expires),
+        f"until {key.expires.isoformat()}" if key.expires else "",
         "admin" if key.admin else "",
     )
     return "; ".join(filter(None, parts))
@@ -163,10 +163,6 @@ def _budget(key: ClientKey) -> str:
     ]
     allowed = ", models without a price too" if key.unpriced is Unpriced.ALLOW else ""
     return f"budget: {', '.join(shown) or 'none'}{allowed}"
-
-
-def _expiry(expires: datetime | None) -> str:
-    return f"until {expires.isoformat()}" if expires else ""
 
 
 def _fail(error: InvalidConfig) -> NoReturn:

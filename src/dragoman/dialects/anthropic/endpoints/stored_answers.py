@@ -107,16 +107,12 @@ class MessageKeeper:
 
     def _take(self, events: list[Event]) -> None:
         self._events += events
-        if self.kept is not None or not self._events or not _is_over(self._events[-1]):
+        if self.kept is not None or not self._events or not isinstance(self._events[-1], Ended):
             return
         reply = collect(self._events)
         begun = next((event for event in self._events if isinstance(event, Started)), None)
         if not isinstance(reply, Failure) and begun is not None and begun.id:
             self.kept = begun.id, render_answer(reply, AnswerContext(id=begun.id))
-
-
-def _is_over(event: Event) -> bool:
-    return isinstance(event, Ended)
 
 
 def _unknown(id: str) -> Failure:
