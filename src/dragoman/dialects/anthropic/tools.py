@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, Raw
 
 from dragoman.conversation.bounded_cache import IdentityCache, remembered
-from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool, ToolSwitch
 from dragoman.dialects.anthropic import NAME, ORIGIN
@@ -15,7 +15,7 @@ from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTo
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import cache_hint, extras_of
 from dragoman.dialects.shared.raw_json import UNREADABLE
-from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.rendering import begin_tool, put
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
@@ -33,9 +33,7 @@ def _fits(entry: Json) -> bool:
 
 
 def _render_meant(tool: MeantTool) -> Json:
-    entry: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        entry["description"] = tool.description
+    entry = begin_tool(tool.name, tool.description)
     entry["input_schema"] = tool.schema or NO_ARGUMENTS
     if tool.strict is not None:
         entry["strict"] = tool.strict
@@ -105,9 +103,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
         return own_tool(tool, NAME)
     if tool.custom:
         raise Unrepresentable(f"the custom tool {tool.name} in an Anthropic request")
-    wire: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        wire["description"] = tool.description
+    wire = begin_tool(tool.name, tool.description)
     wire["input_schema"] = tool.schema if tool.schema is not None else _CLOSED if tool.strict else _OPEN
     put(wire, "strict", tool.strict)
     if tool.hint is not None:

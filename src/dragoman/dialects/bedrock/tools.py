@@ -19,7 +19,7 @@ from dragoman.dialects.bedrock.schema import open_tool
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.shared.ownership import own_choice, own_tool, require_own
 from dragoman.dialects.shared.parsing import extras_of
-from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.rendering import begin_tool, put
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -106,9 +106,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
         return own_tool(tool, NAME)
     if tool.custom:
         raise Unrepresentable(f"the custom tool {tool.name} in a Bedrock request")
-    wire: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        wire["description"] = tool.description
+    wire = begin_tool(tool.name, tool.description)
     extras = require_own(tool.extras, NAME)
     if "inputSchema" not in extras:
         schema = tool.schema if tool.schema is not None else _CLOSED if tool.strict else _OPEN

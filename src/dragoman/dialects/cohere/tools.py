@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from dragoman.conversation.bounded_cache import IdentityCache, remembered
-from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.cohere import NAME, ORIGIN
@@ -14,7 +14,7 @@ from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTo
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.raw_json import NOTHING
-from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.rendering import begin_tool, put
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -22,9 +22,7 @@ from dragoman.wire.json_reader import render_list, render_object, split_items, s
 
 
 def _render_meant(tool: MeantTool) -> Json:
-    function: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        function["description"] = tool.description
+    function = begin_tool(tool.name, tool.description)
     function["parameters"] = tool.schema if tool.schema is not None else NO_ARGUMENTS
     return render_object({"type": b'"function"', "function": render_object(function)})
 
@@ -77,9 +75,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
     if tool.custom:
         raise Unrepresentable(f"the custom tool {tool.name} in a Cohere request", key="tools")
     fields = require_own(tool.extras, NAME)
-    function: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        function["description"] = tool.description
+    function = begin_tool(tool.name, tool.description)
     if tool.schema is not None:
         function["parameters"] = tool.schema
     put(function, "strict", tool.strict)

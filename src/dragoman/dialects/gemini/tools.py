@@ -20,6 +20,7 @@ from dragoman.dialects.near_misses.loose_json import NULL, fields_of
 from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.shared.ownership import own_choice, own_tool, require_own
 from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.rendering import begin_tool
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
@@ -79,9 +80,7 @@ def _is_empty_tool(entry: Json) -> bool:
 
 
 def _render_meant(tool: MeantTool) -> Json:
-    declared: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        declared["description"] = tool.description
+    declared = begin_tool(tool.name, tool.description)
     if tool.schema is not None:
         declared["parametersJsonSchema"] = tool.schema
     return b'{"functionDeclarations":[' + render_object(declared) + b"]}"
@@ -165,9 +164,7 @@ def render_tool(tool: Tool) -> Json:
         raise Unrepresentable(f"the strict mode of the tool {tool.name} in a Gemini request")
     if tool.hint is not None:
         raise Unrepresentable(f"a cache hint on the tool {tool.name} in a Gemini request")
-    wire: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        wire["description"] = tool.description
+    wire = begin_tool(tool.name, tool.description)
     if tool.schema is not None:
         proto = tool.schema_as == PROTO
         wire["parameters" if proto else "parametersJsonSchema"] = to_proto(tool.schema) if proto else tool.schema

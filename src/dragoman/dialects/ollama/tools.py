@@ -13,7 +13,7 @@ from dragoman.dialects.ollama import NAME, ORIGIN
 from dragoman.dialects.ollama.schema import open_tool
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import extras_of
-from dragoman.dialects.shared.rendering import inside
+from dragoman.dialects.shared.rendering import begin_tool, inside
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -78,9 +78,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
     if tool.custom or tool.hint is not None:
         raise Unrepresentable(f"the tool {tool.name} in a request of ollama: it is custom, or has a cache hint")
     extras = require_own(tool.extras, NAME)
-    function: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        function["description"] = tool.description
+    function = begin_tool(tool.name, tool.description)
     function["parameters"] = tool.schema if tool.schema is not None else _NO_ARGUMENTS
     if tool.strict is not None:
         function["strict"] = b"true" if tool.strict else b"false"

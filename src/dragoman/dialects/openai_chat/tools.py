@@ -18,7 +18,7 @@ from dragoman.dialects.openai_chat.schema import open_declared_tool, open_tool
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import cache_hint, extras_of
 from dragoman.dialects.shared.raw_json import UNREADABLE
-from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.rendering import begin_tool, put
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, render_object, split_items, split_members
 
@@ -236,9 +236,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
     if tool.custom:
         return _render_custom(tool)
     inner, outer = _split_extras(tool)
-    function: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        function["description"] = tool.description
+    function = begin_tool(tool.name, tool.description)
     if tool.schema is not None:
         function["parameters"] = tool.schema
     put(function, "strict", tool.strict)
@@ -255,9 +253,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
 
 
 def _render_custom(tool: Tool) -> Json:
-    custom: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        custom["description"] = tool.description
+    custom = begin_tool(tool.name, tool.description)
     if tool.schema is not None:
         custom["format"] = _nested_format(tool.schema)
     return b'{"type":"custom","custom":' + render_object(custom) + b"}"

@@ -18,6 +18,7 @@ from dragoman.dialects.openai_responses.schema import open_declared_tool, open_t
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode, text_in
+from dragoman.dialects.shared.rendering import begin_tool
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
@@ -33,9 +34,7 @@ def _fits(entry: Json) -> bool:
 
 
 def _render_meant(tool: MeantTool) -> Json:
-    entry: dict[str, Json] = {"type": b'"function"', "name": quote(tool.name)}
-    if tool.description is not None:
-        entry["description"] = tool.description
+    entry = {"type": b'"function"', **begin_tool(tool.name, tool.description)}
     entry["parameters"] = tool.schema or NO_ARGUMENTS
     if tool.strict is not None:
         entry["strict"] = tool.strict
@@ -136,9 +135,7 @@ def render_tool(tool: Tool | NativeTool, unsaid: Json = _UNSAID) -> Json:
         return own_tool(tool, NAME)
     if tool.hint is not None:
         raise Unrepresentable(f"a cache hint on the tool {tool.name} in a Responses request")
-    wire: dict[str, Json] = {"type": b'"custom"' if tool.custom else b'"function"', "name": quote(tool.name)}
-    if tool.description is not None:
-        wire["description"] = tool.description
+    wire = {"type": b'"custom"' if tool.custom else b'"function"', **begin_tool(tool.name, tool.description)}
     if tool.custom:
         if tool.schema is not None:
             wire["format"] = tool.schema

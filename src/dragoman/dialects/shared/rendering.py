@@ -350,3 +350,11 @@ def put(members: dict[str, Json], key: str, value: object) -> None:
 def put_text(members: dict[str, Json], key: str, value: str | None) -> None:
     if value is not None:
         members[key] = quote(value)
+
+
+def begin_tool(name: str, description: Json | None) -> dict[str, Json]:
+    """The members with which the entry of a tool begins: its name, and its description if it has one."""
+    members: dict[str, Json] = {"name": quote(name)}
+    if description is not None:
+        members["description"] = description
+    return members
