@@ -23,7 +23,7 @@ from dragoman.dialects.shared.citations import Page
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import decode_members, encode
-from dragoman.dialects.shared.retry_after import wait_headers
+from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
 
 _STOP_WORDS: Mapping[Stop, str] = {

@@ -32,7 +32,7 @@ from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
-from dragoman.dialects.shared.retry_after import wait_headers
+from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
 
 WORDS: Mapping[Stop, str] = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, ErrorAnswer
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.retry_after import wait_headers
+from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.event_stream import render_frame
 
 ERROR_TYPE = "x-amzn-errortype"

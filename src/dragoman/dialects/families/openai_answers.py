@@ -13,8 +13,8 @@ from dragoman.conversation.replies import token_count
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode, valid_utf8
-from dragoman.dialects.shared.retry_after import wait_headers, with_wait
 from dragoman.dialects.shared.sse_stream import AnswerProgress, SseStreamParser
+from dragoman.dialects.shared.wait_headers import wait_headers, with_wait
 
 KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.AUTH: (401, "invalid_request_error", "invalid_api_key"),

@@ -38,7 +38,7 @@ from dragoman.dialects.shared import held_events
 from dragoman.dialects.shared.held_events import HeldEvents
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.retry_after import plain_seconds, wait_headers, with_wait
+from dragoman.dialects.shared.wait_headers import plain_seconds, wait_headers, with_wait
 from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.sse import one_line
 

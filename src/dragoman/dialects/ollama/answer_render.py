@@ -34,7 +34,7 @@ from dragoman.dialects.shared import held_events
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.retry_after import wait_headers
+from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.sse import one_line
 
