@@ -32,7 +32,8 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.anthropic.request import locate, parse_request, render_request
+from dragoman.dialects.anthropic.request import parse_request, render_request
+from dragoman.dialects.dialect import locate_message
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 CLAUDE = Origin("anthropic")
@@ -146,7 +147,7 @@ def test_system(system: Any, parts: tuple[Part, ...]) -> None:
     first = ask.conversation.messages[0]
     assert (first, first.at) == (Message(Role.SYSTEM, parts), FIELD)
     assert orjson.loads(render_request(ask.conversation, WANTED))["system"] == system
-    assert locate(first, None) == "/system"
+    assert locate_message(first) == "/system"
 
 
 def test_a_system_message_in_the_conversation_stays_where_it_is() -> None:

@@ -33,7 +33,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.openai_chat.request import locate, parse_request, render_request
+from dragoman.dialects.openai_chat.request import locate_parts, parse_request, render_request
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
@@ -127,8 +127,8 @@ def test_tool_messages_that_follow_each_other_are_one() -> None:
     results = (Result("call_f", (text("1"),)), Result("call_g", (text("2"),)))
     assert found[2] == Message(Role.TOOL, results)
     assert (found[2].at, found[2].span, found[3].at) == (2, 2, 4)
-    assert [locate(found[2], index) for index in (0, 1)] == ["/messages/2", "/messages/3"]
-    assert locate(found[1], 1) == "/messages/1/tool_calls/1"
+    assert locate_parts(found[2]) == ["/messages/2", "/messages/3"]
+    assert locate_parts(found[1])[1] == "/messages/1/tool_calls/1"
 
 
 def test_the_older_function_call() -> None:

@@ -87,7 +87,7 @@ def test_documents_are_written_again_as_they_were() -> None:
     body = asked(USER, documents=DOCUMENTS)
     ask = dialect("cohere").requests.parse(orjson.dumps(body))
     assert [message.role.value for message in ask.conversation.messages] == ["user", "user"]
-    assert dialect("cohere").requests.locate(ask.conversation.messages[0], 2) == "/documents/2"
+    assert dialect("cohere").requests.locate_parts(ask.conversation.messages[0])[2] == "/documents/2"
     changed = sent({**body, "messages": [{**USER, "index": 0}]}, COMMAND)
     assert changed.json["documents"] == DOCUMENTS
 

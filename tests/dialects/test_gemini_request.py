@@ -179,7 +179,7 @@ def test_media_in_a_response() -> None:
 def test_system_instruction(key: str, system: Any) -> None:
     ask = asked({key: system, "contents": [USER]})
     assert ask.conversation.messages[0] == Message(Role.SYSTEM, (text("be kind"),))
-    assert locate(ask.conversation.messages[0], None) == "/systemInstruction"
+    assert locate(ask.conversation.messages[0]) == "/systemInstruction"
     assert orjson.loads(render_request(ask.conversation, WANTED))["systemInstruction"] == {
         "parts": [{"text": "be kind"}]
     }

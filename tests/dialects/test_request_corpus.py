@@ -92,9 +92,10 @@ def test_one_more_message_leaves_the_other_items_alone(dialect: Dialect) -> None
 def test_every_message_and_part_has_its_place_in_the_request(dialect: Dialect) -> None:
     for name, body, wire in recorded(dialect):
         for message in dialect.requests.parse(wire).conversation.messages:
-            assert resolves(body, dialect.requests.locate(message, None)), (name, message)
-            for index in range(len(message.parts)):
-                assert dialect.requests.locate(message, index).startswith("/"), name
+            assert resolves(body, dialect.requests.locate(message)), (name, message)
+            pointers = dialect.requests.locate_parts(message)
+            assert len(pointers) == len(message.parts), name
+            assert all(pointer.startswith("/") for pointer in pointers), name
 
 
 def resolves(body: Any, pointer: str) -> bool:

@@ -35,7 +35,7 @@ from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, S
 from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_responses.dialect import DIALECT
-from dragoman.dialects.openai_responses.request import locate, parse_request, render_request
+from dragoman.dialects.openai_responses.request import locate_parts, parse_request, render_request
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 RESPONSES = Origin("openai-responses")
@@ -318,14 +318,14 @@ def test_tools() -> None:
 def test_places() -> None:
     double = {"role": "assistant", "content": [{"type": "output_text", "text": words} for words in "ab"]}
     turn, results = items(THOUGHT, double, call("f"), call("g"), output("f"), output("g"))
-    assert [locate(turn, index) for index in range(5)] == [
+    assert locate_parts(turn) == [
         "/input/0",
         "/input/1/content/0",
         "/input/1/content/1",
         "/input/2",
         "/input/3",
     ]
-    assert locate(results, 1) == "/input/5"
+    assert locate_parts(results)[1] == "/input/5"
     assert DIALECT.request_path(WANTED, "") == "/responses"
 
 

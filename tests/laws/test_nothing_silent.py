@@ -115,15 +115,15 @@ def unreported(body: bytes, source: str, adapted: AdaptedRequest) -> list[tuple[
     """Where something was said that is neither in what is sent nor in the report, and what it was."""
     written = Counter(value for _, _, value in pieces(adapted.conversation))
     words = "\0".join(value for value in written if not value.startswith(_MARKS))
-    locate = dialect(source).requests.locate
+    codec = dialect(source).requests
     places = [change.at for change in adapted.changes]
     lost = []
     for message, index, value in pieces(read(body, source=source).conversation):
         if written[value]:
             written[value] -= 1
         elif value.startswith(_MARKS) or value not in words:
-            at = locate(message, index)
-            if not any(_names(place, at, locate(message, None)) for place in places):
+            at = codec.locate(message) if index is None else codec.locate_parts(message)[index]
+            if not any(_names(place, at, codec.locate(message)) for place in places):
                 lost.append((at, value))
     return lost
 

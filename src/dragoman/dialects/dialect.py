@@ -22,7 +22,7 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import DialectName
 from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.messages import Message
+from dragoman.conversation.messages import FIELD, Message
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.replies import Reply, Stop, Usage
@@ -264,19 +264,24 @@ AS_NAMED = MemberPlaces()
 """For a dialect that has each setting at its top level, under the name that rules use."""
 
 
+def locate_message(message: Message) -> str:
+    """For dialects with the messages in `messages`, and the system's perhaps in `system`."""
+    return "/system" if message.at == FIELD else f"/messages/{message.at}"
+
+
 class RequestCodec(msgspec.Struct, frozen=True):
     """Requests, both ways."""
 
     parse: ParseRequest
     render: RenderRequest
-    locate: Callable[[Message, int | None], str]
-    """The JSON pointer of a parsed message, or of one of its parts."""
     locate_parts: Callable[[Message], list[str]]
-    """The JSON pointers of all its parts."""
+    """The JSON pointers of all parts of a parsed message."""
     places: MemberPlaces = AS_NAMED
     """Where everything else stands."""
     list_name: str = "messages"
     """The member that holds the messages."""
+    locate: Callable[[Message], str] = locate_message
+    """The JSON pointer of a parsed message."""
 
 
 # Answers

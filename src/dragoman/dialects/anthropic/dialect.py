@@ -116,10 +116,10 @@ def _is_block(block: Any) -> bool:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.anthropic.request import locate, locate_parts, parse_request, render_request
+    from dragoman.dialects.anthropic.request import locate_parts, parse_request, render_request
     from dragoman.dialects.anthropic.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
+    return RequestCodec(parse_request, render_request, locate_parts, PLACES)
 
 
 def _load_stored_answers() -> StoredAnswers:

@@ -17,6 +17,7 @@ from dragoman.dialects.anthropic.message_parse import (
 from dragoman.dialects.anthropic.message_render import render_block, render_messages
 from dragoman.dialects.anthropic.schema import decode_block_turns, open_block, open_system, open_text, open_turn
 from dragoman.dialects.anthropic.settings import parse_top_level, render_top_level
+from dragoman.dialects.dialect import locate_message
 from dragoman.dialects.near_misses.loose_json import fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Misfit, Trimmed, items_without_misfits
@@ -28,19 +29,10 @@ from dragoman.dialects.shared.wire_schema import fits
 from dragoman.wire.json_reader import render_list, render_object
 
 
-def locate(message: Message, part: int | None) -> str:
-    """The pointer to a message of a parsed request, or to one of its parts."""
-    at = "/system" if message.at == FIELD else f"/messages/{message.at}"
-    if part is None:
-        return at
-    if message.at == FIELD:
-        return f"{at}/{part}" if message.listed else at
-    return f"{at}/content/{part}" if message.listed else f"{at}/content"
-
-
 def locate_parts(message: Message) -> list[str]:
     """The pointers to all parts of a message."""
-    return [locate(message, part) for part in range(len(message.parts))]
+    at = locate_message(message) if message.at == FIELD else f"{locate_message(message)}/content"
+    return [f"{at}/{part}" if message.listed else at for part in range(len(message.parts))]
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)

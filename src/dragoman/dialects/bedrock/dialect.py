@@ -117,10 +117,10 @@ def _event_stream(query: Mapping[str, str]) -> Framing:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.bedrock.request import locate, locate_parts, parse_request, render_request
+    from dragoman.dialects.bedrock.request import locate_parts, parse_request, render_request
     from dragoman.dialects.bedrock.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
+    return RequestCodec(parse_request, render_request, locate_parts, PLACES)
 
 
 def _load_provider_tools() -> ProviderToolCodec:

@@ -16,7 +16,7 @@ from dragoman.dialects.bedrock.message_parse import parse_item, parse_odd_item, 
 from dragoman.dialects.bedrock.message_render import render_block, render_messages
 from dragoman.dialects.bedrock.schema import decode_turns, open_block, open_system, open_turn
 from dragoman.dialects.bedrock.settings import parse_top_level, render_top_level
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import RenderOptions, locate_message
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm
@@ -28,30 +28,16 @@ from dragoman.dialects.shared.wire_schema import fits
 from dragoman.wire.json_reader import render_list, render_object
 
 
-def locate(message: Message, part: int | None) -> str:
-    """The pointer to a message of a parsed request, or to one of its parts. Cache points stand between the parts."""
-    if part is None:
-        return _place(message)
-    before = sum(1 for one in message.parts[:part] if one.hint is not None)
-    return f"{_list_of(message)}/{part + before}"
-
-
 def locate_parts(message: Message) -> list[str]:
-    """The pointers to all parts of a message."""
-    at, place = _list_of(message), 0
+    """The pointers to all parts of a message. Cache points stand between the parts."""
+    at, place = locate_message(message), 0
+    if message.at != FIELD:
+        at += "/content"
     found: list[str] = []
     for part in message.parts:
         found.append(f"{at}/{place}")
         place += 1 if part.hint is None else 2
     return found
-
-
-def _place(message: Message) -> str:
-    return "/system" if message.at == FIELD else f"/messages/{message.at}"
-
-
-def _list_of(message: Message) -> str:
-    return _place(message) if message.at == FIELD else f"{_place(message)}/content"
 
 
 LAYOUT = BodyLayout("messages", False, render_top_level, render_messages)

@@ -69,7 +69,7 @@ def _load_requests() -> RequestCodec:
     from dragoman.dialects.cohere.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.cohere.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
+    return RequestCodec(parse_request, render_request, locate_parts, PLACES, locate=locate)
 
 
 def _load_answers() -> AnswerCodec:

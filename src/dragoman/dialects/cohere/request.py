@@ -14,6 +14,7 @@ from dragoman.dialects.cohere.message_parse import parse_item, parse_odd_item, p
 from dragoman.dialects.cohere.message_render import render_messages, render_new
 from dragoman.dialects.cohere.schema import decode_messages, open_message, open_part
 from dragoman.dialects.cohere.settings import parse_top_level, render_top_level
+from dragoman.dialects.dialect import locate_message
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList
@@ -48,19 +49,16 @@ CALLED = "a Cohere request"
 _VERSION_1 = ("message", "chat_history", "preamble")
 
 
-def locate(message: Message, part: int | None) -> str:
-    """The pointer to a message of a parsed request, or to one of its parts."""
-    if is_documents(message):
-        return "/documents" if part is None else f"/documents/{part}"
-    if message.at == FIELD:
-        return "/system"
-    return f"/messages/{message.at}" if part is None else locate_parts(message)[part]
+def locate(message: Message) -> str:
+    """The pointer to a message of a parsed request."""
+    return "/documents" if is_documents(message) else locate_message(message)
 
 
 def locate_parts(message: Message) -> list[str]:
     """The pointers to all parts of a message. One part's depends on how many of its kind stand before it."""
     if message.at == FIELD:
-        return [locate(message, part) for part in range(len(message.parts))]
+        at = locate(message)
+        return [f"{at}/{part}" if is_documents(message) else at for part in range(len(message.parts))]
     if message.role is TOOL:
         return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
     at = f"/messages/{message.at}"

@@ -114,7 +114,7 @@ def _load_requests() -> RequestCodec:
     from dragoman.dialects.gemini.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.gemini.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES, "contents")
+    return RequestCodec(parse_request, render_request, locate_parts, PLACES, "contents", locate)
 
 
 def _load_provider_tools() -> ProviderToolCodec:

@@ -60,19 +60,17 @@ def _parse_named_model(found: Mapping[str, Raw]) -> str | None:
     return (parse_model(found) or "").removeprefix("models/") or None
 
 
-def locate(message: Message, part: int | None) -> str:
-    """The pointer to a message of a parsed request, or to one of its parts."""
-    at = "/systemInstruction" if message.at == FIELD else f"/contents/{message.at}"
-    if part is None:
-        return at
-    if message.span > 1:
-        return f"/contents/{message.at + min(part, message.span - 1)}"
-    return f"{at}/parts/{part}"
+def locate(message: Message) -> str:
+    """The pointer to a message of a parsed request."""
+    return "/systemInstruction" if message.at == FIELD else f"/contents/{message.at}"
 
 
 def locate_parts(message: Message) -> list[str]:
     """The pointers to all parts of a message."""
-    return [locate(message, part) for part in range(len(message.parts))]
+    places = range(len(message.parts))
+    if message.span > 1:
+        return [f"/contents/{message.at + min(part, message.span - 1)}" for part in places]
+    return [f"{locate(message)}/parts/{part}" for part in places]
 
 
 LAYOUT = BodyLayout("contents", False, render_top_level, render_messages)

@@ -100,10 +100,10 @@ def _ndjson(query: Mapping[str, str]) -> Framing:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.ollama.request import locate, locate_parts, parse_request, render_request
+    from dragoman.dialects.ollama.request import locate_parts, parse_request, render_request
     from dragoman.dialects.ollama.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
+    return RequestCodec(parse_request, render_request, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:

@@ -8,7 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from dragoman.conversation.literals import joined
-from dragoman.conversation.messages import ASSISTANT, FIELD, TOOL, USER, Message, Role
+from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Part, Reasoning, Result, Text
 from dragoman.dialects.near_misses.loose_json import fields_of, items_of
@@ -31,13 +31,6 @@ from dragoman.wire.json_reader import render_list, render_object
 def _streams(members: Mapping[str, Raw]) -> bool:
     """Whether the answer is a stream: it is, if the request does not say otherwise."""
     return bytes(members.get("stream", b"null")) == b"null" or asks_for_stream(members)
-
-
-def locate(message: Message, part: int | None) -> str:
-    """The pointer to a message of a parsed request, or to one of its parts."""
-    if message.at == FIELD:
-        return "/system"
-    return f"/messages/{message.at}" if part is None else locate_parts(message)[part]
 
 
 def locate_parts(message: Message) -> list[str]:

@@ -67,10 +67,10 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.openai_chat.request import locate, locate_parts, parse_request, render_request
+    from dragoman.dialects.openai_chat.request import locate_parts, parse_request, render_request
     from dragoman.dialects.openai_chat.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
+    return RequestCodec(parse_request, render_request, locate_parts, PLACES)
 
 
 def _load_provider_tools() -> ProviderToolCodec:

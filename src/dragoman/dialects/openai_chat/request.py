@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.conversation.messages import FIELD, TOOL, Message
+from dragoman.conversation.messages import TOOL, Message
 from dragoman.conversation.parts import BESIDE, Call, Citation, Media, Opaque, Part, Reasoning, Refusal
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
@@ -15,13 +15,6 @@ from dragoman.dialects.shared.parsed_messages import ListParser
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits
-
-
-def locate(message: Message, part: int | None) -> str:
-    """The pointer to a message of a parsed request, or to one of its parts."""
-    if message.at == FIELD:
-        return "/system"
-    return f"/messages/{message.at}" if part is None else locate_parts(message)[part]
 
 
 def locate_parts(message: Message) -> list[str]:

@@ -65,7 +65,7 @@ def _load_requests() -> RequestCodec:
     from dragoman.dialects.openai_responses.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.openai_responses.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES, "input")
+    return RequestCodec(parse_request, render_request, locate_parts, PLACES, "input", locate)
 
 
 def _load_conversations() -> ConversationForm:

@@ -65,11 +65,9 @@ def _parse_input(raw: Raw | None, meant: MeantMembers, reading: ListReading | No
     return settle(LIST.parse(raw, meant.list_name, reading))
 
 
-def locate(message: Message, part: int | None) -> str:
-    """The pointer to a message of a parsed request, or to one of its parts."""
-    if message.at == FIELD:
-        return "/instructions"
-    return f"/input/{message.at}" if part is None else locate_parts(message)[part]
+def locate(message: Message) -> str:
+    """The pointer to a message of a parsed request."""
+    return "/instructions" if message.at == FIELD else f"/input/{message.at}"
 
 
 def locate_parts(message: Message) -> list[str]:

@@ -31,7 +31,7 @@ def _empty(ask: Ask) -> MalformedRequest:
     codec = registry.dialect(ask.dialect).requests
     message = Message(Role.USER, (Text(b'"Hello"'),), at=0)
     example = codec.render(Conversation((message,)), RenderOptions(ask.model or "", False))
-    field = codec.locate(message, None).split("/")[1]
+    field = codec.locate(message).split("/")[1]
     shown = bytes(split_members(example)[field]).decode()
     at = RequestPlaces(ask, codec.places).place_of_message(f"/{field}")
     return MalformedRequest(f'"{at[1:]}" has no message', at=at, hint=f'send at least one: "{field}": {shown}')

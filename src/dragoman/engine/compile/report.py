@@ -159,7 +159,7 @@ class ReportBuilder:
             return ""
         index = None if note.part is None else self._index(original, note.part, message)
         if index is None:
-            return self._members.place_of_message(self._codec.locate(original, None))
+            return self._members.place_of_message(self._codec.locate(original))
         return self._members.place_of_message(self._pointers_of(original)[index])
 
     def _original(self, message: Message) -> Message | None:
@@ -184,7 +184,7 @@ class ReportBuilder:
         """
         codec = self._codec
         if not self._missed.isdisjoint(range(message.at, message.at + message.span)):
-            return [codec.locate(message, None)] * len(message.parts)
+            return [codec.locate(message)] * len(message.parts)
         crowd = self._places_of(message).crowd(message)
         return codec.locate_parts(message) if crowd is None else crowd.located(message, codec.locate_parts)
 
