@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 from tests.acceptance.asking import (
@@ -10,6 +12,7 @@ from tests.acceptance.asking import (
     NATIVE,
     OPENAI,
     STRICT,
+    Wire,
     answered,
     ask,
     called,
@@ -18,6 +21,9 @@ from tests.acceptance.asking import (
     says,
     sent,
 )
+from tests.judges import judge
+
+from dragoman.errors import RepairRefused
 
 AUTONOMOUS = ask(says("system", "S"), called(), answered())
 LATE = ask(says("user", "a"), says("system", "b"), says("user", "c"))
@@ -39,22 +45,71 @@ def test_A5_late_system_messages_become_user_turns() -> None:
     assert adapted.json["messages"][-1] == {"role": "user", "content": "[System] b"}
 
 
-@pytest.mark.parametrize("text", ["a thought", "a plugin event", "retry", "respond now", "summary"])
-def test_A7_triggers_work(text: str) -> None:
-    adapted = sent(ask(says("system", "S"), says("system", text), called(), answered()), GEMINI)
-    assert text in adapted.body.decode()
+TRIGGERS: dict[str, list[Wire]] = {
+    "a user message": [says("user", "t")],
+    "an autonomous thought": [says("assistant", "t")],
+    "a plugin event": [says("user", "a"), says("assistant", "b"), says("system", "t")],
+    "proactive contact": [says("system", "t"), called(), answered()],
+    "a retry note": [says("user", "a"), says("system", "t"), called(), answered()],
+    "a forced answer": [says("user", "a"), called(), answered(), says("system", "t")],
+    "a summary": [says("system", "t"), says("assistant", "a"), says("user", "b")],
+}
 
 
-def test_A8_a_note_stays_before_its_calls() -> None:
-    adapted = sent(ask(says("user", "a"), says("system", "retry"), called(), answered()), GEMINI)
-    assert roles(adapted) == ["user", "user", "assistant", "tool"]
+@pytest.mark.parametrize("name", TRIGGERS)
+@pytest.mark.parametrize("target", [GEMINI, NATIVE])
+def test_A6_A7_triggers_are_taken(target: str, name: str) -> None:
+    request = ask(says("system", "S"), *TRIGGERS[name])
+    adapted = sent(request, target)
+    profile, _, model = target.partition("/")
+    headers = {"content-type": "application/json"}
+    assert judge(profile, model, adapted.path, headers, adapted.body) is None
+    texts = re.findall(r'"(?:\[System\] |S\\n\\n)?t"', adapted.body.decode())
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("late", [says("assistant", "t"), says("system", "t")], ids=["assistant", "system"])
+def test_A6_the_judge_refuses_what_is_not_repaired(late: Wire) -> None:
+    kept = ask(
+        says("system", "S"), *([] if late["role"] == "assistant" else [says("user", "a")]), late, says("user", "b")
+    )
+    refused = judge(
+        "openrouter", GEMINI[11:], "/chat/completions", {}, msgspec.json.encode({**kept, "model": GEMINI[11:]})
+    )
+    assert refused is not None
+
+
+@pytest.mark.parametrize("target", [GEMINI, STRICT, "openrouter/anthropic/claude-sonnet-4", OPENAI])
+def test_A8_a_note_stays_before_its_calls(target: str) -> None:
+    history = [
+        says("user", "a"),
+        says("assistant", "b"),
+        says("system", "retry"),
+        called(),
+        answered(),
+        says("system", "z"),
+    ]
+    messages = sent(ask(*history), target).json["messages"]
+    at = next(place for place, one in enumerate(messages) if one.get("tool_calls"))
+    assert messages[at - 1]["content"] in ("retry", "[System] retry")
+    assert (messages[at + 1]["role"], messages[at + 1]["tool_call_id"]) == ("tool", messages[at]["tool_calls"][0]["id"])
 
 
 @pytest.mark.parametrize(
-    ("choice", "expected"), [("opening", ["system", "user", "user"]), ("keep", ["user", "system", "user"])]
+    ("choice", "expected"),
+    [
+        ("opening", ["system", "user", "user"]),
+        ("keep", ["user", "system", "user"]),
+        ("user", ["user", "user", "user"]),
+    ],
 )
 def test_A10_every_policy_can_be_chosen(choice: str, expected: list[str]) -> None:
     assert roles(sent(LATE, GEMINI, rules={"late-system": choice})) == expected
+
+
+def test_A10_a_late_system_message_can_be_an_error() -> None:
+    with pytest.raises(RepairRefused, match="late-system"):
+        sent(LATE, GEMINI, rules={"late-system": "fail"})
 
 
 def test_A12_transcript_policies_are_profiles() -> None:

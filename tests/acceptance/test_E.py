@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.acceptance.asking import OPENAI, answered, ask, called, roles, rules, says, sent
+from tests.acceptance.asking import OPENAI, Wire, answered, ask, called, roles, rules, says, sent
 
 from dragoman import adapt
 
@@ -15,6 +15,33 @@ def test_E2_tool_calls_survive_the_allow_list() -> None:
     adapted = sent(ask(says("user", "a"), called(done=True), answered()), OPENAI)
     assert roles(adapted) == ["user", "assistant", "tool"]
     assert adapted.json["messages"][1]["tool_calls"]
+
+
+INCOMPLETE: list[tuple[Wire, str]] = [
+    ({"content": "a"}, "off-schema"),
+    ({"role": "user"}, "null-content"),
+    ({"role": "user", "content": None}, "null-content"),
+    ({"role": "narrator", "content": "a"}, "unknown-role"),
+    ({"role": "assistant", "content": ""}, "empty-content"),
+    ({"role": "assistant", "content": " "}, "empty-content"),
+    ({"role": "assistant", "content": None}, "null-content"),
+]
+
+
+@pytest.mark.parametrize("target", ["openai-compatible-strict/x", "anthropic/claude-sonnet-4-5"])
+@pytest.mark.parametrize(("message", "rule"), INCOMPLETE)
+def test_E6_a_message_has_a_known_role_and_content(target: str, message: Wire, rule: str) -> None:
+    """X6."""
+    adapted = sent(ask(message, says("user", "b")), target)
+    assert rule in rules(adapted)
+    assert set(roles(adapted)) <= {"user", "assistant"}
+    assert all(one["content"] not in ("", " ", None) for one in adapted.json["messages"])
+
+
+def test_E6_an_empty_answer_beside_calls_is_legal() -> None:
+    """X6."""
+    request = ask(says("user", "a"), called(content=""), answered())
+    assert sent(request, "openai-compatible-strict/x").json["messages"] == request["messages"]
 
 
 def test_E7_cyrillic_is_no_error_and_empty_answers_are_repaired_where_refused() -> None:

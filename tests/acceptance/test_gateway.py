@@ -245,6 +245,17 @@ def test_E12_a_clean_stream_is_relayed_byte_for_byte(tmp_path: Path) -> None:
         assert ask(running, stream=True).content == b"".join(frames)
 
 
+@pytest.mark.parametrize("size", [1, 7, 50])
+def test_E12_letters_that_are_cut_between_chunks_arrive_whole(tmp_path: Path, size: int) -> None:
+    said = SAYS.replace(b"Hello", "Привет 🎉".encode())
+    stream = NOISE[0] + said.replace(b"\n\n", b"\r\n\r\n") + STOP + DONE
+    chunks = tuple([stream[at : at + size] for at in range(0, len(stream), size)])
+    with served(tmp_path, lambda seen: (200, chunks)) as (running, _):
+        assert ask(running, stream=True).content == stream
+        translated = running.post("/api/chat", {"model": "m", "messages": [{"role": "user", "content": "Hi"}]})
+        assert "Привет 🎉" in translated.text
+
+
 def test_E13_a_relayed_error_frame_is_followed_by_done(tmp_path: Path) -> None:
     error = b'data: {"error":{"message":"it broke","code":502}}\n\n'
     with served(tmp_path, lambda seen: (200, (SAYS, error))) as (running, _):

@@ -370,7 +370,7 @@ TURN = ModelTurn(
 
 
 @pytest.mark.parametrize("change", ["none", "text", "signature", "model", "emulator"])
-def test_D3_signatures_are_verified_on_return(change: str) -> None:
+def test_signatures_are_verified_on_return(change: str) -> None:
     """Signed by this emulator for this model: yes. Altered, or from elsewhere: no."""
     judge = provider("anthropic", signatures="strict")
     said = judge.render_answer(call_of(body(USER, model=SONNET5)), TURN)
@@ -394,7 +394,8 @@ def test_D3_signatures_are_verified_on_return(change: str) -> None:
 
 
 @pytest.mark.parametrize("altered", [False, True])
-def test_D3_a_withheld_thought_is_redacted_and_verified_on_return(altered: bool) -> None:
+def test_a_withheld_thought_is_redacted_and_verified_on_return(altered: bool) -> None:
+    """K3."""
     judge = provider("anthropic", signatures="strict")
     call = call_of(body(USER, thinking={"type": "adaptive"}))
     withheld, spoken = judge.render_answer(call, ModelTurn(reasoning="", text="Hello"))["content"]

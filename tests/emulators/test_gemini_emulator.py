@@ -318,7 +318,8 @@ TURN = ModelTurn(text="Let me see.", reasoning="Hm…", calls=(ModelCall("look",
 
 
 @pytest.mark.parametrize("change", ["none", "signature", "model", "route"])
-def test_D3_signatures_are_verified_on_return(change: str) -> None:
+def test_signatures_are_verified_on_return(change: str) -> None:
+    """K3."""
     judge = provider("gemini", signatures="strict")
     said = judge.render_answer(read(PRO3, body(user("Hi"))), TURN)["candidates"][0]["content"]
     bearers = [part for part in said["parts"] if "thoughtSignature" in part]

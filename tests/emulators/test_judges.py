@@ -1,4 +1,4 @@
-"""D4: a judge for every profile; and the judges stand alone."""
+"""K4: a judge for every profile; and the judges stand alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _SOURCE = Path(dragoman.emulators.__file__).parent
 
 
 @pytest.mark.parametrize("profile", JUDGES)
-def test_D4_every_profile_has_a_judge_that_accepts_and_refuses(profile: str) -> None:
+def test_every_profile_has_a_judge_that_accepts_and_refuses(profile: str) -> None:
+    """K4."""
     name, options = JUDGES[profile]
     path, body = provider(name, **options).example
     assert judge(profile, "m", path, {"Content-Type": "application/json"}, orjson.dumps(body)) is None
@@ -27,13 +28,15 @@ def test_D4_every_profile_has_a_judge_that_accepts_and_refuses(profile: str) -> 
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/chat/completions"])
-def test_D4_a_path_may_be_relative_to_the_base_url(path: str) -> None:
+def test_a_path_may_be_relative_to_the_base_url(path: str) -> None:
+    """K4."""
     body = orjson.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], "zzz": 1})
     assert judge("groq", "m", path, {}, body) is not None
     assert judge("openai-compatible-strict", "m", path, {}, body) is not None
 
 
-def test_D4_a_path_nobody_knows_is_an_error_of_the_test() -> None:
+def test_a_path_nobody_knows_is_an_error_of_the_test() -> None:
+    """K4."""
     with pytest.raises(ValueError, match="knows no path /nowhere"):
         judge("openai", "m", "/nowhere", {}, b"{}")
 

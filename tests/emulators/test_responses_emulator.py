@@ -449,7 +449,8 @@ TURN = ModelTurn(
 
 
 @pytest.mark.parametrize("change", ["none", "seal", "emulator"])
-def test_D3_encrypted_reasoning_is_verified_on_return(change: str) -> None:
+def test_encrypted_reasoning_is_verified_on_return(change: str) -> None:
+    """K3."""
     judge = provider("openai-responses", signatures="strict")
     said = judge.render_answer(read(body(USER, model=GPT5, include=["reasoning.encrypted_content"])), TURN)["output"]
     if change == "seal":

@@ -36,7 +36,7 @@ def test_a_huge_minimum_stays_small() -> None:
 
 
 @pytest.mark.parametrize(("query", "sort"), [({"alt": "sse"}, "text/event-stream"), ({}, "application/json")])
-def test_E3_a_gemini_stream_names_its_framing(query: dict[str, str], sort: str) -> None:
+def test_a_gemini_stream_names_its_framing(query: dict[str, str], sort: str) -> None:
     core = EmulatorCore(provider("gemini"))
     path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent"
     reply = core.respond("POST", path, query, {}, b'{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}')

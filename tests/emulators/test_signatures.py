@@ -1,4 +1,4 @@
-"""D3: signatures are minted per emulator and checked when they come back."""
+"""K3: signatures are minted per emulator and checked when they come back."""
 
 from __future__ import annotations
 
@@ -38,16 +38,19 @@ FLIPPED = base64.b64encode(bytes([*base64.b64decode(MINE)[:20], 0, *base64.b64de
         ("skip_thought_signature_validator", False, "altered"),
     ],
 )
-def test_D3_verdicts(value: Any, strict: bool, expected: str) -> None:
+def test_verdicts(value: Any, strict: bool, expected: str) -> None:
+    """K3."""
     assert check_signature("anthropic", value, strict) == expected
 
 
-def test_D3_a_signature_is_bound_to_its_content() -> None:
+def test_a_signature_is_bound_to_its_content() -> None:
+    """K3."""
     assert check_signature("anthropic", MINE, content="thought") == "ok"
     assert check_signature("anthropic", MINE, content="another thought") == "altered"
 
 
-def test_D3_a_signature_is_base64_as_a_whole() -> None:
+def test_a_signature_is_base64_as_a_whole() -> None:
+    """K3."""
     assert base64.b64encode(base64.b64decode(MINE, validate=True)).decode() == MINE
 
 

@@ -68,7 +68,8 @@ def proofs(profile: Profile) -> set[str]:
     return own | proofs(builtin(profile.like)) if profile.like else own
 
 
-def test_D4_every_profile_has_a_judge_and_examples() -> None:
+def test_every_profile_has_a_judge_and_examples() -> None:
+    """K4."""
     assert set(NAMES) == set(JUDGES) == set(EXAMPLES)
 
 
@@ -308,7 +309,8 @@ def test_who_wants_thinking_back_and_where(target: str, required: str, default: 
         ("moonshot/kimi-k2-thinking", "provider"),
     ],
 )
-def test_D7_how_far_opaque_state_may_travel(target: str, scope: str) -> None:
+def test_how_far_opaque_state_may_travel(target: str, scope: str) -> None:
+    """K7."""
     assert facts_of(target).reasoning_scope == scope
 
 

@@ -261,7 +261,7 @@ def test_a_profile_without_a_dialect_is_refused() -> None:
         (Care.FULL, REFUSES, REFUSES, REFUSES),
     ],
 )
-def test_D1_doubt_favours_the_client_in_its_own_dialect_and_care_elsewhere(
+def test_doubt_favours_the_client_in_its_own_dialect_and_care_elsewhere(
     care: Care, doubt: str, form: str, tried: str
 ) -> None:
     """K41: a doubt about form alone is decided with care at once. K40: what is tried is refused only with full care."""
