@@ -887,6 +887,23 @@ def test_C1_C14_C15_C16_the_ladder_of_tool_shapes() -> None:
     assert rungs == [("tool-wrapper", True), ("tool-wrapper", True), ("tools-dropped", False)]
 
 
+def test_C16_results_with_a_note_behind_them_are_a_continuation_too() -> None:
+    """A system message after the results, and the reminder that an agent writes into the item of its results. A new
+    question after them is none."""
+    shaped = {"tool_wrapper": "functionDeclarations"}
+    target = patched(PROFILES.target("gemini-compatible/gemini-3-pro"), Layer("test", shaped))
+    results = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
+    reminded = {"role": "user", "content": [results, {"type": "text", "text": "Be brief."}]}
+    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "look", "input": {}}]}
+    tools = [{"name": "look", "input_schema": {"type": "object", "properties": {}}}]
+    spoken = {"max_tokens": 9, "tools": tools, "messages": [HI, use, reminded]}
+    noted = {**ANSWERED, "messages": [*ANSWERED["messages"], {"role": "system", "content": "Be brief."}]}
+    for learnt in (refused(TOOL_TYPE, target, noted), refused(TOOL_TYPE, target, spoken, source="anthropic")):
+        assert learnt is not None
+        assert learnt.lesson == "tools-dropped"
+    assert refused(TOOL_TYPE, target, {**ANSWERED, "messages": [*ANSWERED["messages"], HI]}) is None
+
+
 def test_tools_are_never_dropped_where_they_may_be_needed() -> None:
     """X10."""
     shaped = {"tool_wrapper": "functionDeclarations"}

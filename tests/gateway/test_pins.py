@@ -187,6 +187,36 @@ def test_C23_sessions_that_say_the_same_do_not_mix(tmp_path: Path) -> None:
             assert [answered_by(session, *turns) for session in range(12)] == makers
 
 
+CALL_0 = {"id": "call_0", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+USE_0 = {"role": "assistant", "content": [{"type": "tool_use", "id": "call_0", "name": "look", "input": {}}]}
+REMINDED = [
+    {"type": "tool_result", "tool_use_id": "call_0", "content": "trees"},
+    {"type": "text", "text": "<system-reminder>Be brief.</system-reminder>"},
+]
+NOTE = {"role": "system", "content": "Be brief."}
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+def test_C23_results_with_a_note_behind_them_go_back_to_the_model_that_made_the_call(tmp_path: Path, path: str) -> None:
+    """A system message after the results, and the reminder that an agent writes into the item of its results."""
+    with three_models(tmp_path) as (running, emulators):
+        for one in emulators.values():
+            one._core.script = Script.of([ScriptStep(_generic, repeat=True)])
+        turns: tuple[Any, ...] = ({"role": "assistant", "content": None, "tool_calls": [CALL_0]}, RESULT_0, NOTE)
+        more: dict[str, Any] = {}
+        if path == "/v1/messages":
+            turns, more = (USE_0, {"role": "user", "content": REMINDED}), {"tools": [ANTHROPIC_TOOL], "max_tokens": 99}
+        with httpx.Client(base_url=running.url, timeout=60) as client:
+            makers = [client.post(path, json=_asked(number) | more) for number in range(12)]
+            assert len({one.headers["x-dragoman-model"] for one in makers}) > 1
+            followed = [client.post(path, json=_asked(number, *turns) | more) for number in range(12)]
+            assert all("pinned" in one.headers["x-dragoman-route"] for one in followed)
+            assert [one.headers["x-dragoman-model"] for one in followed] == [
+                one.headers["x-dragoman-model"] for one in makers
+            ]
+
+
+ANTHROPIC_TOOL = {"name": "look", "input_schema": {"type": "object", "properties": {}}}
 RESULT_0 = {"role": "tool", "tool_call_id": "call_0", "content": "trees"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -60,3 +61,16 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     def __hash__(self) -> int:
         return hash((self.role, len(self.parts)))
+
+
+def find_waiting_results(messages: Sequence[Message]) -> int:
+    """The place of the results that the model is to answer now; -1 if it is to answer something else.
+
+    Instructions may follow them, and so may text of the same item: an agent writes its reminders there.
+    """
+    place = len(messages) - 1
+    while place >= 0 and messages[place].role in (SYSTEM, DEVELOPER):
+        place -= 1
+    if place > 0 and messages[place].role is USER and messages[place].at == messages[place - 1].at:
+        place -= 1
+    return place if place >= 0 and messages[place].role is TOOL else -1

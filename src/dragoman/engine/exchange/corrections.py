@@ -14,7 +14,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.messages import Role
+from dragoman.conversation.messages import Role, find_waiting_results
 from dragoman.conversation.parts import CHAT_FIELDS, Opaque, Reasoning, StateKind
 from dragoman.conversation.settings import Effort
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace, Turn
@@ -141,9 +141,9 @@ def next_wrapper(refusal: Recognised) -> Patch | None:
 def last_resort(refusal: Recognised) -> Patch | None:
     """No tools, if a tool has just answered and the client left the choice of tools open."""
     conversation = refusal.conversation
-    last = conversation.messages[-1].role if conversation.messages else None
+    answers = find_waiting_results(conversation.messages) >= 0
     open_choice = conversation.settings.tool_choice is None
-    if not (refusal.facts.tools_last_resort and last is Role.TOOL and open_choice):
+    if not (refusal.facts.tools_last_resort and answers and open_choice):
         return None
     patch = without_tools(refusal)
     return patch and {**patch, "choice_without_tools": "accepts"}

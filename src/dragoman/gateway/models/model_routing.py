@@ -15,6 +15,7 @@ from dragoman.config.model_lookup import asked_name, find_candidates
 from dragoman.config.schema.config_file import Config
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.messages import find_waiting_results
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.history.cuts import PrefixDigests
@@ -112,7 +113,9 @@ def _turn_digests(ask: Ask) -> tuple[str, str]:
     """The digest of this conversation, and of the one whose calls it answers; empty if it answers none."""
     seen = measured(ask.conversation)
     digests, units = PrefixDigests(seen), seen.units
-    before = digests.of(len(units) - 1) if units and units[-1].continues else ""
+    results = find_waiting_results(seen.messages)
+    asked = next((place for place, unit in enumerate(units) if unit.start <= results < unit.end), None)
+    before = "" if asked is None else digests.of(asked)
     while units and units[-1].kind is UnitKind.SYSTEM:
         units = units[:-1]
     return digests.of(len(units)), before
