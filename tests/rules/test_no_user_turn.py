@@ -39,3 +39,6 @@ def test_C18_adapt_for_real_providers() -> None:
     assert (done.json["system"], done.json["messages"]) == ("A", [{"role": "user", "content": "Please continue."}])
     assert done.changes == [("no-user-turn", "/messages/0", "nothing", True)]
     assert sent({"messages": messages}, "openai/gpt-4o").changes == []
+    behind = sent({"messages": messages}, "gemini-compatible/gemini-2.5-flash")
+    assert behind.json["messages"] == [*messages, {"role": "user", "content": "Please continue."}]
+    assert behind.changes == [("no-user-turn", "/messages/0", "nothing", True)]
