@@ -65,9 +65,31 @@ def test_C39_a_file_is_compiled_again_and_judged(tmp_path: Path) -> None:
     assert "mistral accepts it" in done.output
 
 
-def test_C40_roles_tools_and_ids_are_shown(tmp_path: Path) -> None:
-    done = replay(str(written(tmp_path, line())) + ":1")
-    assert "roles       system user assistant" in done.output
+CALL = {"id": "call_1__thought__abc", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+CALLED = {
+    "messages": [
+        {"role": "user", "content": "Hi"},
+        {"role": "system", "content": "Be brief."},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1__thought__abc", "content": "ok"},
+    ],
+    "tools": [{"functionDeclarations": [{"name": "look"}]}],
+}
+
+
+def test_C40_roles_shapes_of_tools_and_ids_are_compared(tmp_path: Path) -> None:
+    """As the client wrote them, and as they are sent; once if they are the same."""
+    path = str(written(tmp_path, line(input_request=CALLED)))
+    native = replay(path, "--to", "gemini/gemini-2.5-flash").output
+    assert "  roles       user system assistant tool → user user assistant tool\n" in native
+    assert "  tools       look\n" in native
+    assert "  shapes      functionDeclarations\n" in native
+    assert "  ids         call_1__thought__abc → call_1\n" in native
+    proxy = replay(path, "--to", "gemini-compatible/gemini-2.5-flash").output
+    assert "  shapes      functionDeclarations → function+type\n" in proxy
+    assert "  ids         call_1__thought__abc → none\n" in proxy
+    told = json.loads(replay(path, "--to", "gemini/gemini-2.5-flash", "--json").output)["outline"]
+    assert told["ids"] == {"asked": "call_1__thought__abc", "sent": "call_1"}
 
 
 def test_a_line_as_text_and_another_target() -> None:

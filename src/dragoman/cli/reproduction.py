@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from dragoman.cli.output.console import print_error
 from dragoman.config.load import load
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.providers import Provider
-from dragoman.conversation.conversation import Ask
+from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure
+from dragoman.conversation.parts import Call, Result
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, RenderOptions
 from dragoman.emulation.reproducing_test import reproducing_test
@@ -61,17 +61,16 @@ class Reproduction(msgspec.Struct, frozen=True):
             return []
         return list(_differences(self.failure.sent_request, self.adapted.json, ""))
 
-    def outline(self) -> Iterator[tuple[str, str]]:
-        """The usual causes of refusals: the roles, the tools and the call ids."""
-        conversation = self.adapted.conversation
-        roles = [str(message.role) for message in conversation.messages]
-        yield "roles", _shorten(roles, " ")
-        tools = [getattr(tool, "name", "") or type(tool).__name__ for tool in conversation.tools]
-        if tools:
-            yield "tools", _shorten(tools, ", ")
-        ids = re.findall(r'"(?:id|call_id|tool_call_id|tool_use_id)":"([^"]{1,80})"', self.adapted.body.decode())
-        if ids:
-            yield "ids", _shorten(list(dict.fromkeys(ids)), ", ")
+    def outline(self) -> Iterator[tuple[str, str, str]]:
+        """The usual causes of refusals, as the client wrote them and as they are sent: the roles, the tools and the
+        shapes that they are written in, and the call ids."""
+        asked, sent = (
+            _outline(self.ask.conversation, self.request),
+            _outline(self.adapted.conversation, self.adapted.json),
+        )
+        for name, before in asked.items():
+            if before or sent[name]:
+                yield name, _shorten(before), _shorten(sent[name])
 
     def test(self, emulator: str) -> str:
         """The source of a test for this request."""
@@ -174,9 +173,22 @@ def _destination(name: str, file: Path | None, env_files: tuple[Path, ...]) -> H
     return route.first
 
 
-def _shorten(items: list[str], between: str) -> str:
-    more = f"{between}… {len(items) - _MAX_SHOWN} more" if len(items) > _MAX_SHOWN else ""
-    return between.join(items[:_MAX_SHOWN]) + more
+def _outline(conversation: Conversation, body: dict[str, Any]) -> dict[str, list[str]]:
+    tools = body.get("tools")
+    shapes = ["+".join(sorted(tool)) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    calls = [part for message in conversation.messages for part in message.parts if isinstance(part, Call | Result)]
+    ids = [part.id if isinstance(part, Call) else part.call_id for part in calls]
+    return {
+        "roles": [message.role_text or str(message.role) for message in conversation.messages],
+        "tools": [getattr(tool, "name", "") or type(tool).__name__ for tool in conversation.tools],
+        "shapes": list(dict.fromkeys(shapes)),
+        "ids": list(dict.fromkeys(filter(None, ids))),
+    }
+
+
+def _shorten(items: list[str]) -> str:
+    more = f" … {len(items) - _MAX_SHOWN} more" if len(items) > _MAX_SHOWN else ""
+    return " ".join(items[:_MAX_SHOWN]) + more or "none"
 
 
 def _differences(then: Any, now: Any, at: str) -> Iterator[str]:

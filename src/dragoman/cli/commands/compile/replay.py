@@ -174,6 +174,7 @@ def _json_result(number: int, found: Reproduction, emulator: str, verdict: Emula
         "request": found.request,
         "path": found.adapted.path,
         "body": msgspec.Raw(found.adapted.body),
+        "outline": {name: {"asked": asked, "sent": sent} for name, asked, sent in found.outline()},
         "changes": found.adapted.changes,
         "differs": found.differs(),
         "emulator": emulator,
@@ -187,8 +188,8 @@ def _print_result(number: int, found: Reproduction, emulator: str, verdict: Emul
     when = f"{failure.timestamp}  " if failure.timestamp else ""
     click.echo(f"line {number}  {when}{printable(failure.target)}  {failure.client_dialect} → {adapted.dialect}")
     click.echo(f"  recorded    {failure.status_code or ''} {printable(failure.error)}")
-    for name, text in found.outline():
-        click.echo(f"  {name:<11} {printable(text)}")
+    for name, asked, sent in found.outline():
+        click.echo(f"  {name:<11} {printable(asked if asked == sent else f'{asked} → {sent}')}")
     differs = found.differs()
     if failure.sent_request is not None:
         result = f"another body than was sent, at {', '.join(differs[:5])}" if differs else "the body that was sent"
