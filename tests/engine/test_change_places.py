@@ -156,3 +156,17 @@ def test_citations_of_a_chat_answer_are_named_one_by_one() -> None:
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": said, "annotations": cited}]
     done = adapt({"messages": [*messages, {"role": "user", "content": "So?"}]}, target="gemini/gemini-2.5-flash")
     assert [change.at for change in done.changes] == ["/messages/1/annotations/0", "/messages/1/annotations/1"]
+
+
+def test_a_result_that_two_rules_changed_is_named_among_the_others_of_its_turn() -> None:
+    """X16."""
+    calls = [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ("t1", "t2")]
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    bad = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": [picture]}
+    turn = [bad, {"type": "text", "text": "and"}, {"type": "tool_result", "tool_use_id": "t2", "content": "12"}]
+    messages = [
+        {"role": role, "content": content} for role, content in (("user", "Hi"), ("assistant", calls), ("user", turn))
+    ]
+    adapted = adapt({"max_tokens": 9, "messages": messages}, source="anthropic", target="ollama/llama3")
+    places = {change.rule: change.at for change in adapted.changes}
+    assert (places["refused-part"], places["error-mark"]) == ("/messages/2/content/0", "/messages/2/content/0")

@@ -243,10 +243,21 @@ class _Crowd(msgspec.Struct):
     last_of: dict[Role, Message]
     pointers: dict[Role, list[str]] = {}
     begins: dict[int, int] = {}
+    by_call: dict[str, Message] = {}
 
     def original(self, message: Message) -> Message:
-        """The same message, or the last one with its role, or the first."""
-        return self.members.get(id(message)) or self.last_of.get(message.role, self.first)
+        """The same message, or the one with the result of the same call, or the last with its role, or the first."""
+        same = self.members.get(id(message))
+        if same is None and message.role is Role.TOOL and message.parts:
+            same = self._answers().get(_identity(message.parts[0]) or "")
+        return same or self.last_of.get(message.role, self.first)
+
+    def _answers(self) -> dict[str, Message]:
+        """The messages by the calls that they answer."""
+        if not self.by_call:
+            results = [(part, one) for one in self.members.values() for part in one.parts if type(part) is Result]
+            self.by_call = {part.call_id: one for part, one in reversed(results)}
+        return self.by_call
 
     def located(self, message: Message, locate_parts: Callable[[Message], list[str]]) -> list[str]:
         """The pointers to the parts of one message. All parts of the item are located together, once for each role."""
