@@ -466,6 +466,27 @@ CROWDS: tuple[Crowd, ...] = (
         facts={"media": {"document": {"most": 0}}},
     ),
     Crowd(
+        "lone-document",
+        "each",
+        _CHAT,
+        _LLAMA,
+        turns(
+            lambda n: [
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "file",
+                            "file": {"filename": f"r{n}", "file_data": "data:application/pdf;base64,JVBERi0="},
+                        }
+                    ],
+                },
+                {"role": "assistant", "content": "Yes."},
+            ]
+        ),
+        facts={"media": {"document": {"most": 0}}},
+    ),
+    Crowd(
         "duplicate-document-id",
         "each",
         "cohere",

@@ -380,6 +380,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     document_title_pattern: Annotated[
         str, Meta(description="form of a document's name (regular expression; empty: any)")
     ] = ""
+    lone_document: Annotated[Stance, Meta(description="a user turn of documents without a text")] = ACCEPTS
     duplicate_documents: Annotated[Stance, Meta(description="an id that two documents of a request share")] = ACCEPTS
     system_blocks: Annotated[
         tuple[str, ...], Meta(description="kinds of its dialect's further parts that a system message may hold")

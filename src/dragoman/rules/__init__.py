@@ -69,6 +69,7 @@ from dragoman.rules.shape.endless_loop import endless_loop
 from dragoman.rules.shape.forced_loop import forced_loop
 from dragoman.rules.shape.forced_tool import forced_tool
 from dragoman.rules.shape.list_content import list_content
+from dragoman.rules.shape.lone_document import lone_document
 from dragoman.rules.shape.many_thoughts import many_thoughts
 from dragoman.rules.shape.media_apart import media_apart
 from dragoman.rules.shape.missing_content import missing_content
@@ -145,6 +146,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         text_beside_calls,  # after neighbours of one role were merged: it parts what belongs together
         parallel_calls,  # the same
         many_thoughts,
+        lone_document,  # after neighbours of one role were merged: one of them may have a text
         trailing_space,
         media_apart,
         list_content,

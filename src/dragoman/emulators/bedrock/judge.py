@@ -185,10 +185,16 @@ def _check_media(messages: list[Block], family: BedrockFamily) -> None:
                 f"{WRAPPED}Malformed input request: #/{place.replace('.', '/')}: extraneous key [toolResult] is not "
                 "permitted, please reformat your input and try again."
             )
+    if any(_lacks_text(message["content"]) for message in messages):
+        raise BedrockRefusal("A text block must be included when using documents.")
     if sum("document" in block for _, _, block in blocks) > _MOST_DOCUMENTS:
         raise BedrockRefusal("You provided too many documents. The maximum number of documents is 5.")
     if sum("image" in block for _, _, block in blocks) > _MOST_IMAGES and family.name != "claude":
         raise BedrockRefusal("You provided too many images. The maximum number of images is 20.")
+
+
+def _lacks_text(content: list[Block]) -> bool:
+    return any("document" in block for block in content) and not any("text" in block for block in content)
 
 
 def _check_medium(block: Block, family: BedrockFamily, place: str, inside: bool) -> None:
