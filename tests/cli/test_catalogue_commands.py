@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -11,6 +12,8 @@ from click.testing import CliRunner, Result
 
 from dragoman import __version__
 from dragoman.cli import COMMANDS, cli
+from dragoman.cli.commands.providers.emulate import greet
+from dragoman.emulators.catalogue import provider as emulated
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import ORDER
 
@@ -68,6 +71,22 @@ def test_help_names_every_command_that_is_there() -> None:
     for name in ("adapt", "lint", "rules", "profiles", "explain", "emulate", "config", "keys", "init", "import"):
         assert f"\n  {name} " in text
         assert run(name, "--help").exit_code == 0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_no_option_that_is_not_there(name: str) -> None:
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None
+    options = {word for one in found.params for word in (*one.opts, *one.secondary_opts)}
+    named = {word for one in found.params for word in re.findall(r"--[a-z]+[a-z-]*", getattr(one, "help", None) or "")}
+    assert named <= options
+
+
+def test_an_emulator_tells_the_address_for_its_sdk() -> None:
+    lines = greet(emulated("openai"), "http://127.0.0.1:8100").splitlines()
+    assert lines[:2] == ["openai", "  http://127.0.0.1:8100/v1"]
+    assert "  curl http://127.0.0.1:8100/v1/chat/completions " in lines[2]
+    assert greet(emulated("anthropic"), "http://127.0.0.1:8101").splitlines()[1] == "  http://127.0.0.1:8101"
 
 
 def test_version() -> None:

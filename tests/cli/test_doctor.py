@@ -112,6 +112,23 @@ def test_how_a_provider_answers(server: Answering, mark: str, words: str, tmp_pa
     assert done.exit_code == int(mark == "fail")
 
 
+@pytest.mark.parametrize("server", [("404 Not Found",)], indirect=True)
+@pytest.mark.parametrize(("path", "hint"), [("", "should probably be http://127.0.0.1:{port}/v1"), ("/v1/v1", "twice")])
+def test_an_address_that_leads_nowhere_is_doubted(server: Answering, path: str, hint: str, tmp_path: Path) -> None:
+    write(tmp_path, server.port)
+    file = tmp_path / "dragoman.yaml"
+    file.write_text(file.read_text().replace(f"{server.port}/v1", f"{server.port}{path}"))
+    done = run()
+    assert done.exit_code == 0
+    assert hint.format(port=server.port) in done.stdout
+
+
+@pytest.mark.parametrize("server", [("200 OK",)], indirect=True)
+def test_a_key_that_is_not_there_is_not_taken(server: Answering, tmp_path: Path) -> None:
+    write(tmp_path, server.port, key='""')
+    assert marks(run("--json"))["network/mine"][1].endswith("without a key")
+
+
 @pytest.mark.parametrize(
     ("server", "mark", "words"),
     [(("200 OK", -120.0), "warn", "ahead of"), (("200 OK", 900.0), "fail", "behind")],

@@ -50,6 +50,12 @@ def test_a_table_ends_the_file(many: Path) -> None:
     assert "Please use a valid role" in rows[0]
 
 
+def test_long_sentences_keep_the_columns_straight(many: Path) -> None:
+    _, columns, *rows = run("lint", str(many), "--to", "anthropic/claude-sonnet-4-6").stdout.splitlines()
+    limit = next(row for row in rows if "required-setting" in row)
+    assert limit.index("set the token limit") == columns.index("repair")
+
+
 def test_details_show_every_line(many: Path) -> None:
     done = run("lint", str(many), "--to", GEMINI, "--details")
     assert done.stdout.count(f" → {GEMINI}\n") == 4

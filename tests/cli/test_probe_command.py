@@ -118,13 +118,21 @@ def test_neither_key_nor_host_is_in_a_report(monkeypatch: pytest.MonkeyPatch, tm
         (("http://127.0.0.1:9", "--check"), "there is no profile to compare with"),
         (("http://127.0.0.1:9", "--resume"), "give --out too"),
         (("http://127.0.0.1:9", "--key-env", "NO_SUCH_KEY"), "the environment has no NO_SUCH_KEY"),
-        (("http://127.0.0.1:9",), "is the server running?"),
+        (("http://127.0.0.1:9",), "Check that it is running"),
+        (("127.0.0.1:9/v1",), "127.0.0.1:9/v1 is no URL (write http://127.0.0.1:9/v1 or https://127.0.0.1:9/v1)"),
     ],
 )
 def test_what_cannot_be_asked_is_said(args: tuple[str, ...], message: str) -> None:
     ran = run(*args)
     assert ran.exit_code in (1, 2)
     assert message in ran.stderr
+
+
+def test_a_server_that_hides_its_models_without_a_key_says_so() -> None:
+    with emulator("compatible-lenient", fault="401") as running:
+        ran = run(running.base_url)
+    assert ran.exit_code == 1
+    assert "give its key with --key-env, or name a model with --model" in ran.stderr
 
 
 OTHER_DIALECTS = {

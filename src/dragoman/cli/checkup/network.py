@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -86,10 +87,24 @@ def _verdict(place: HttpDestination, status: int, took: str) -> Check:
         has = "refuses the key" if place.keys else "wants a key"
         return _check(place, Mark.FAIL, f"{place.base_url} {has} ({status})", "see the section on keys")
     if status < 400:
-        return _check(place, Mark.OK, f"{place.base_url} answers in {took}, and takes the key")
+        how = "and takes the key" if place.keys or place.scheme is not None else "without a key"
+        return _check(place, Mark.OK, f"{place.base_url} answers in {took}, {how}")
     # Some have no list of models; that they answer is what counts.
-    mark = Mark.OK if status in (404, 405) else Mark.WARN
-    return _check(place, mark, f"{place.base_url} answers in {took}, with {status} to the question for its models")
+    hint = _doubt_address(place) if status == 404 else ""
+    mark = Mark.OK if status in (404, 405) and not hint else Mark.WARN
+    text = f"{place.base_url} answers in {took}, with {status} to the question for its models"
+    return _check(place, mark, text, hint)
+
+
+def _doubt_address(place: HttpDestination) -> str:
+    """What may be wrong with the address of a server that does not know the path."""
+    asked = dialect(place.target.dialect)
+    usual = asked.prefixes[0]
+    if place.base_url.endswith(usual * 2):
+        return f"base_url has {usual} twice"
+    if not urlsplit(place.base_url).path and not asked.models_path.startswith(usual):
+        return f"base_url should probably be {place.base_url}{usual}"
+    return ""
 
 
 def _check(place: HttpDestination, mark: Mark, text: str, hint: str = "") -> Check:

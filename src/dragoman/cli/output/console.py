@@ -17,7 +17,7 @@ _HIDDEN = {
 }
 _KEPT_LINES = {**_HIDDEN, ord("\n"): "\n"}
 
-WIDEST = 60
+WIDEST = 70
 """Columns are aligned up to this width. A longer cell makes its own line longer, and no other."""
 ROWS = 200
 """The most rows of a table that are printed. Longer ones are better read as JSON."""

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import click
 import msgspec
 
-from dragoman.cli.output.console import print_table, printable
+from dragoman.cli.output.console import WIDEST, print_table, printable
 from dragoman.engine.library.lint import Finding, Severity
 from dragoman.engine.library.report_summary import weight
 
 TARGETS_WITH_REASONS = 3
 """For more targets, the reasons stand in one cell each."""
-_LONGEST_TEXT = 70
 
 
 class FindingReason(msgspec.Struct):
@@ -119,4 +118,4 @@ class FindingTable:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…"
+    return line if len(line) <= WIDEST else line[: WIDEST - 1] + "…"

@@ -16,6 +16,12 @@ from dragoman.emulators.serving.server_thread import ServerThread
 _SDK_ROOTS = ("/chat/completions", "/responses", "/v1/messages", "/v1beta/models", "/v1beta1/projects", "/v1/projects")
 
 
+def sdk_address(one: EmulatedProvider, url: str) -> str:
+    """The `base_url` for the vendor's official SDK, if the emulator is at `url`."""
+    path = one.example[0]
+    return url + path[: min((path.index(root) for root in _SDK_ROOTS if root in path), default=0)]
+
+
 class RunningEmulator:
     """An emulated provider on a port of this machine."""
 
@@ -57,9 +63,7 @@ class RunningEmulator:
     @property
     def base_url(self) -> str:
         """The `base_url` for the vendor's official SDK."""
-        path = self.provider.example[0]
-        cuts = [path.index(root) for root in _SDK_ROOTS if root in path]
-        return self.url + path[: min(cuts, default=0)]
+        return sdk_address(self.provider, self.url)
 
     @property
     def requests(self) -> list[RecordedRequest]:

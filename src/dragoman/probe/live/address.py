@@ -66,7 +66,7 @@ async def find_server(sought: SoughtServer, transport: Transport, seconds: float
         for base in _bases(sought.url, asked):
             listing = await search.list_models(base + asked.dialect.models_path, headers)
             if search.fault:
-                raise ProbeError(search.fault, at=sought.url, hint="is the server running?")
+                raise ProbeError(search.fault, at=sought.url, hint=search.advice)
             chosen = sought.model or next(iter(listing), "")
             server = ProbedServer(base + _path(asked, chosen), chosen, headers, asked)
             if not await search.serves(server):
@@ -75,7 +75,8 @@ async def find_server(sought: SoughtServer, transport: Transport, seconds: float
                 return FoundServer(server, base, tuple(listing), listing.get(chosen, 0))
             nameless = nameless or base
     if nameless:
-        raise ProbeError("the server does not list its models", at=nameless, hint="name one with --model")
+        hint = "give its key with --key-env, or name a model with --model" if search.locked else "name one with --model"
+        raise ProbeError("the server does not list its models", at=nameless, hint=hint)
     raise await search.nowhere(sought)
 
 
@@ -113,10 +114,14 @@ class _Search:
         self._transport = transport
         self._timeouts = timeouts
         self.fault = ""
+        self.advice = ""
+        self.locked = False
+        """Whether it wants a key, or another one."""
 
     async def list_models(self, url: str, headers: Headers) -> dict[str, int]:
         """The models by name, each with its window; none if the server does not list them."""
         status, content = await self._fetch(Outgoing("GET", url, headers))
+        self.locked = self.locked or status in (401, 403)
         try:
             listed = msgspec.json.decode(content) if status == 200 else None
         except (msgspec.DecodeError, RecursionError):
@@ -150,7 +155,7 @@ class _Search:
             async with incoming:
                 return incoming.status, await incoming.read(_LIST_LIMIT)
         except TransportFailure as fault:
-            self.fault = fault.what
+            self.fault, self.advice = fault.what, fault.advice
             return 0, b""
 
 

@@ -138,12 +138,22 @@ def _keep_alive(transport: asyncio.BaseTransport) -> None:
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")
+"""What OpenSSL calls an answer in plain text."""
+
+
 def _failure(origin: HttpOrigin, error: Exception) -> ConnectFailed:
     where = str(origin)
     if isinstance(error, ssl.SSLCertVerificationError):
         what = f"its certificate is not trusted ({error.verify_message})"
-        return TlsFailed(where, what, "If it is your own server, set tls.ca_file to its certificate authority")
+        return TlsFailed(
+            where, what, "If it is your own server, set ca_file of its provider to its certificate authority"
+        )
     if isinstance(error, ssl.SSLError):
+        if error.reason in _NO_TLS:
+            return TlsFailed(
+                where, f"it does not speak TLS ({error.reason})", f"Write http://{where.partition('://')[2]}"
+            )
         return TlsFailed(where, f"the TLS handshake failed ({error.reason or error})", "Check scheme and port")
     if isinstance(error, ConnectionAbortedError | ConnectionResetError) and origin.secure:
         return TlsFailed(where, f"it closed the connection during TLS ({_reason(error)})", "Check scheme and port")

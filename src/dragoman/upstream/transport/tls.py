@@ -32,4 +32,4 @@ class Tls(msgspec.Struct, frozen=True):
             context.load_verify_locations(cafile=ca_file)
         except (OSError, ssl.SSLError) as error:
             advice = "Give a readable PEM file of certificates"
-            raise TlsFailed(f"tls.ca_file {ca_file}", f"cannot be read ({error})", advice) from error
+            raise TlsFailed(f"ca_file {ca_file}", f"cannot be read ({error})", advice) from error

@@ -19,6 +19,7 @@ from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
 from dragoman.emulators.faults import BadFaultError, parse_fault
 from dragoman.emulators.provider import EmulatedProvider
 from dragoman.emulators.rate_limits import BadLimitError, parse_limits
+from dragoman.emulators.serving.background_server import sdk_address
 from dragoman.emulators.serving.http_server import ServerLimits, start
 
 
@@ -188,12 +189,12 @@ async def _serve(cores: list[EmulatorCore], host: str, port: int, limits: Server
     for at, core in enumerate(cores):
         server = await start(core, host, port + at if port else 0, limits)
         servers.append(server)
-        click.echo(_greeting(core.provider, f"http://{host}:{server.sockets[0].getsockname()[1]}"))
+        click.echo(greet(core.provider, f"http://{host}:{server.sockets[0].getsockname()[1]}"))
     sys.stdout.flush()
     await asyncio.gather(*(server.serve_forever() for server in servers))
 
 
-def _greeting(one: EmulatedProvider, url: str) -> str:
+def greet(one: EmulatedProvider, url: str) -> str:
     path, body = one.example
     text = shlex.quote(orjson.dumps(body).decode())
-    return f"{one.name}\n  {url}\n  curl {url}{path} -H 'content-type: application/json' -d {text}\n"
+    return f"{one.name}\n  {sdk_address(one, url)}\n  curl {url}{path} -H 'content-type: application/json' -d {text}\n"

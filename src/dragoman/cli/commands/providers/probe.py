@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import os
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,6 +33,8 @@ from dragoman.store.journals.redaction import Redactor
 from dragoman.upstream.transport.transport import Transport
 
 _OUT = click.Path(path_type=Path, dir_okay=False)
+_ADDRESS = re.compile(r"[\w.-]+:[0-9]+(/|$)")
+"""Of a server, without its scheme."""
 _FIND_SECONDS = 10.0
 
 
@@ -150,6 +153,8 @@ def _wanted(where: str, model: str, dialect: str, key_env: str) -> _Wanted:
         key = _key((key_env,)) if key_env else ""
         sought = SoughtServer(where, model, lambda name: _usual_headers(name, key), (dialect,) if dialect else ())
         return _Wanted(sought, key, key_env, None)
+    if _ADDRESS.match(where):
+        raise OptionError(f"{where} is no URL", at="probe", hint=f"write http://{where} or https://{where}")
     return _wanted_target(where, model, key_env)
 
 

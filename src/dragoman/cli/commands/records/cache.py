@@ -8,7 +8,6 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.inputs.compile_context import json_option
 from dragoman.cli.inputs.request_files import AUTO, RequestItem, open_requests
 from dragoman.cli.output.cache_tables import print_cache
 from dragoman.conversation.conversation import Ask
@@ -48,7 +47,7 @@ class RecordedTurn(msgspec.Struct):
 @click.command()
 @click.argument("file")
 @click.option("--to", "target", metavar="TARGET", help="PROFILE/MODEL; by default that of each line.")
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def cache(file: str, target: str | None, as_json: bool) -> None:
     """Show what a recorded session read from the provider's prompt cache, what that saved, and which request broke it.
 
