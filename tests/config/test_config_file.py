@@ -76,6 +76,7 @@ REFUSED = {
     "no profile of that name": ("providers:\n  fast: {}\n", "dragoman.yaml:2: providers.fast.profile is missing"),
     "unknown key": ("models:\n  a:\n    target: groq/x\n    fallback: []\n", "dragoman.yaml:4: models.a.fallback is"),
     "unknown key is near": ("sever: {}", 'Did you mean "server"?'),
+    "a file of another gateway": ("model_list: []", "`dragoman import litellm` translates a file of LiteLLM"),
     "unknown rule": ("rules: {late-sytem: user}", 'rules.late-sytem is not a rule'),
     "unknown option": ("rules: {late-system: usr}", 'Did you mean "user"?'),
     "unknown option of a mapping": ("rules: {many-systems: {glue: x}}", 'rules.many-systems is "glue"; known: auto'),

@@ -38,7 +38,7 @@ model_list:
 litellm_settings: {drop_params: true, modify_params: true, num_retries: 2, request_timeout: 60, callbacks: [langfuse], fallbacks: [{gpt-4o: [claude]}], context_window_fallbacks: [{gpt-4o: [claude, nope]}], content_policy_fallbacks: [{claude: [local]}]}
 router_settings: {routing_strategy: least-busy, redis_host: os.environ/REDIS, allowed_fails: 3, cooldown_time: 30, model_group_alias: {gpt-4: gpt-4o}}
 general_settings: {master_key: os.environ/MASTER, database_url: "postgres://u:p@h/db"}
-environment_variables: {FOO_API_KEY: abcdefghijklmnop}
+environment_variables: {FOO_API_KEY: abcdefghijklmnop, PLAIN: hunter2}
 mystery: 1
 """  # noqa: E501
 
@@ -205,9 +205,10 @@ def test_litellm_leftovers_are_named(name: str) -> None:
 
 def test_notes_hold_no_secret() -> None:
     imported = import_litellm(yaml.safe_load(LITELLM), {})
-    for secret in ("abcdefghijklmnop", "sk-plain-123456", "u:p@h"):
+    for secret in ("abcdefghijklmnop", "mnop", "hunter2", "sk-plain-123456", "u:p@h"):
         assert secret not in noted(imported)
     assert "general_settings.master_key: is in the variable MASTER" in noted(imported)
+    assert "set it and import again, or clients need no key" in noted(imported)
 
 
 def test_C31_C36_lazyrouters_trimming_is_carried_over() -> None:

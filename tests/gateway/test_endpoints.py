@@ -139,6 +139,13 @@ def test_nothing_is_found_in_the_clients_own_words(
     assert answered.json()["error"].items() >= told.items()
 
 
+@pytest.mark.parametrize("where", ["/v1/v1/messages", "/v1beta/v1beta/models/gem:generateContent"])
+def test_a_version_that_is_there_twice_is_named(running: Running, where: str) -> None:
+    told = httpx.post(running.url + where, json={}).json()["error"]["message"]
+    version = where.split("/")[1]
+    assert f"it has /{version} twice: leave it out of the client's base URL" in told
+
+
 PACKED = {
     "gzip": (gzip.compress, 200, ""),
     "x-gzip": (gzip.compress, 200, ""),

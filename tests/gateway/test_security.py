@@ -130,7 +130,7 @@ def test_a_key_that_expires_later_is_good(running: Running) -> None:
 def test_access_is_decided_before_existence(running: Running, model: str) -> None:
     refused = ask(running, "narrow", model)
     assert refused.status_code == 403
-    assert refused.json()["error"]["message"] == f'the key may not use "{model}"'
+    assert refused.json()["error"]["message"] == f'the key may not use "{model}"; GET /v1/models lists what it may use'
 
 
 def test_allowed_models_may_be_globs_and_bound_the_list(running: Running) -> None:

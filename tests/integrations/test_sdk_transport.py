@@ -293,6 +293,11 @@ def test_mistakes_are_told_at_once(more: dict[str, Any], fault: type[Exception])
         DragomanTransport("nobody/m" if not more else "openai/gpt-4o", policy=Policy(**more))
 
 
+def test_a_model_without_its_profile_is_told_what_to_write() -> None:
+    with pytest.raises(TargetError, match="write anthropic/claude-sonnet-4-6"):
+        DragomanTransport("claude-sonnet-4-6", api_key="k")
+
+
 def test_a_vendors_key_goes_to_the_vendor_only(providers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     sent: list[Any] = []

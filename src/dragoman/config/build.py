@@ -25,6 +25,10 @@ from dragoman.errors import near_match
 
 Origins = dict[str, Node]
 CONFIG = inspect.type_info(Config)
+FOREIGN_KEYS = {
+    "model_list": "`dragoman import litellm` translates a file of LiteLLM",
+    "llms": "`dragoman import lazyrouter` translates a file of LazyRouter",
+}
 
 
 class _Invalid:
@@ -142,7 +146,8 @@ def _refuse_unknown(
     if expected.cls is ClientKey and key in PLAIN_KEY_NAMES and isinstance(node.value, str):
         b.refuse(f"{join_path(path, key)} is a key in plain text; {hash_hint(node.value)}", node)
         return
-    b.refuse(f"{join_path(path, key)} is not a known key; {near_match(key, known)}", node)
+    hint = FOREIGN_KEYS.get(join_path(path, key)) or near_match(key, known)
+    b.refuse(f"{join_path(path, key)} is not a known key; {hint}", node)
 
 
 def _takes_null(expected: inspect.Type) -> bool:

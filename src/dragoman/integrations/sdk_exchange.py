@@ -59,6 +59,7 @@ from dragoman.engine.tokens.token_count import count_request, estimated_count, p
 from dragoman.errors import ConfigError, DragomanError, RequestError
 from dragoman.integrations.sdk_state import SdkState
 from dragoman.profiles.doubts import Doubt
+from dragoman.profiles.families import families_of
 from dragoman.profiles.profile import Profiles
 from dragoman.store.journals.redaction import Redactor
 from dragoman.upstream.auth.authorizers import Authorizers
@@ -247,6 +248,8 @@ class SdkBridge:
     def __init__(self, settings: TransportSettings) -> None:
         self._name, _, self._model = settings.target.partition("/")
         profiles = settings.profiles or Profiles()
+        if self._name not in profiles.names() and families_of(settings.target):
+            profiles.target(settings.target)  # a model without its profile: raises what to write
         config = Config(providers={self._name: _provider(self._name, settings, profiles)})
         redactor = Redactor.of(config)
         self._redaction = Redaction(redactor.text, redactor.known)

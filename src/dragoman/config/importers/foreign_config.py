@@ -137,7 +137,8 @@ def hash_client_key(source: ForeignSection, name: str, key: Any, process: Mappin
     expected = reference[1] or reference[2]
     if process.get(expected):
         return sha256_of(process[expected])
-    source.note(name, f"is in the variable {expected}, which is not set, so its hash is unknown; not imported")
+    left = f"is in the variable {expected}, which is not set, so its hash is unknown; not imported"
+    source.note(name, f"{left}: set it and import again, or clients need no key")
     return None
 
 

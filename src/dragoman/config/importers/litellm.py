@@ -136,6 +136,9 @@ OPTIONS = [
 ]
 
 
+_VARIABLE = "is a variable; put it into .env next to the file; not imported"
+
+
 def import_litellm(document: object, process: Mapping[str, str]) -> Imported:
     """Translate one file. `process` is the environment, which may hold the master key."""
     notes: list[ImportNote] = []
@@ -163,7 +166,8 @@ def import_litellm(document: object, process: Mapping[str, str]) -> Imported:
             config["log"] = {"level": "debug"}
         section.note_rest(hints=HINTS)
     variables = source.section("environment_variables")
-    variables.note_rest("is a variable; put it into .env next to the file")
+    # Any of them may be a secret.
+    variables.note_rest(hints=dict.fromkeys(variables.left(), _VARIABLE))
     source.note_rest(hints=HINTS)
     return Imported(without_empty(config), tuple(notes))
 

@@ -33,7 +33,12 @@ class Refused(Exception):
 
 
 def nothing_at(path: str) -> Refused:
-    what = f"there is nothing at {path[:200]}; GET /openapi.json lists what there is"
+    first, second = [*path[:200].split("/")[1:3], "", ""][:2]
+    if first and first == second:
+        hint = f"it has /{first} twice: leave it out of the client's base URL"
+    else:
+        hint = "GET /openapi.json lists what there is"
+    what = f"there is nothing at {path[:200]}; {hint}"
     return Refused(Failure(FailureKind.NOT_FOUND, what, 404, "unknown_url"))
 
 
@@ -166,7 +171,8 @@ def may_ask(caller: Caller, model: str) -> None:
         what = f"the model's name has {len(model)} characters; at most {LONGEST_MODEL} are taken"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="model"))
     if caller.client is not None and caller.client.key.allowed_models and not caller.client.may_ask(model):
-        raise Refused(Failure(FailureKind.PERMISSION, f'the key may not use "{model[:200]}"', 403, "model_not_allowed"))
+        what = f'the key may not use "{model[:200]}"; GET /v1/models lists what it may use'
+        raise Refused(Failure(FailureKind.PERMISSION, what, 403, "model_not_allowed"))
 
 
 def may_look(caller: Caller, what: str) -> None:
