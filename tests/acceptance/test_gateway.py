@@ -12,10 +12,26 @@ import pytest
 from tests.acceptance.through_gateway import DONE, PATH, SAYS, STOP, ask, frame, served, streamed
 from tests.gateway.asking import PLAIN, body, path
 from tests.gateway.running import gateway, provider, wait_for
-from tests.gateway.upstream import GOOD, Answer, Seen, refusal
+from tests.gateway.upstream import GOOD, Answer, Seen, refusal, upstream
 
 from dragoman.engine.library.adapt import adapt
 from dragoman.testing import emulator
+
+
+@pytest.mark.parametrize("choice", ["user", "opening", "fail"])
+@pytest.mark.parametrize("profile", ["openai", "openrouter"])
+def test_A10_a_target_that_takes_late_messages_can_be_told_not_to(tmp_path: Path, profile: str, choice: str) -> None:
+    late = [{"role": role, "content": role} for role in ("user", "system", "user")]
+    with upstream(lambda seen: None) as behind:
+        told = provider(profile, behind.url, facts={"late_system": "refuses"}, rules={"late-system": choice})
+        with gateway(
+            {"providers": {"p": told}, "models": {"m": {"target": "p/anthropic/claude-sonnet-4"}}}, tmp_path
+        ) as running:
+            answer = ask(running, messages=late)
+        assert answer.status_code == (422 if choice == "fail" else 200)
+        sent = [[one["content"] for one in seen.body["messages"]] for seen in behind.seen]
+    expected = {"user": [["user", "[System] system", "user"]], "opening": [["system", "user", "user"]], "fail": []}
+    assert sent == expected[choice]
 
 
 def test_A23_roles_are_models_that_fall_back_on_each_other(tmp_path: Path) -> None:

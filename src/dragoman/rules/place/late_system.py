@@ -2,7 +2,8 @@
 
 Some models take instructions only before the conversation, some only at certain places. With `user` a late message
 becomes a user turn where it stands, so that it stays next to what it is about, with the tag `[System] `
-(`texts.system_prefix`). With `opening` it moves to the other system messages.
+(`texts.system_prefix`). With `opening` it moves to the other system messages. A target that takes late messages gets
+them where they stand; to have the choice there too, state the fact `late_system: refuses` for it.
 
 Loses authority: as a user turn the model reads it as the user's words. Moved to the opening it loses its order.
 
