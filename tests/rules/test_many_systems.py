@@ -79,6 +79,7 @@ def test_separate_messages_are_separate_parts_of_one_field() -> None:
     done = run(many_systems, "system: A\nsystem: B\nuser: Hi", field, choice="separate")
     assert [len(message.parts) for message in done.conversation.messages] == [2, 1]
     assert done.changes == [("/messages/1", "nothing", False)]
+    assert done.did == ["made a part of the system field"]
 
 
 UNTOUCHED: dict[str, tuple[str, Facts, Any]] = {

@@ -261,15 +261,11 @@ class _Walk:
         )
 
     def _recent(self, users: list[int], chained: bool, place: int) -> int:
-        """The first unit that is not shortened as long as there are older ones.
-
-        While the model works through calls fewer exchanges are spared, but only if nothing older is left to shorten.
-        """
+        """The first unit that is not shortened as long as there are older ones. While the model works through calls
+        fewer exchanges are spared."""
         policy = self._policy
-        recent = _first_spared(users, policy.keep_recent_exchanges, place)
-        if not chained or (len(self._kept) > 1 and self._kept[1] < recent):  # something beside the first words
-            return recent
-        return _first_spared(users, policy.keep_recent_user_turns_in_chained_tool_calls, place)
+        spared = policy.keep_recent_user_turns_in_chained_tool_calls if chained else policy.keep_recent_exchanges
+        return _first_spared(users, spared, place)
 
     def _wait(self) -> None:
         """If a cut cannot free enough, the next one of its kind waits until there is something new to cut.
