@@ -69,7 +69,7 @@ from dragoman.dialects.shared.parsed_messages import (
     check_object,
     describe,
     is_blank,
-    join_run,
+    join_results,
     share_places,
 )
 from dragoman.dialects.shared.parsing import (
@@ -236,22 +236,12 @@ def settle(listed: ParsedList) -> ParsedList:
     """Make one message of consecutive results, and give ids to calls without one. The last one may be continued."""
     if listed.fits and "tt" not in listed.codes():
         return listed
-    done: list[ParsedMessage] = []
-    run: list[ParsedMessage] = []
+    done = join_results(listed.messages)
     seen = 0
     marked = False
-    for one in listed.messages:
+    for one in done:
         seen |= one.traits
-        if one.code == "t":
-            run.append(one)
-            continue
-        if run:
-            done.append(run[0] if len(run) == 1 else join_run(run))
-            run = []
-        done.append(one)
         marked = marked or bool(one.message.prefill)
-    if run:
-        done.append(run[0] if len(run) == 1 else join_run(run))
     alone = True
     if seen & _ODD_CALLS:
         before, done = done, _identify(done)
