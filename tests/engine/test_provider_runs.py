@@ -12,6 +12,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.envelope import unseal
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.engine.answer.reasoning_capture import text_key
 from dragoman.engine.answer.translation import Translation
 
 CALL = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "sky"}}
@@ -442,3 +443,58 @@ def test_code_without_an_id_gets_one(client: str) -> None:
     ids = [one["id"] for one in found.get("output") or found["content"] if one["type"] in kinds]
     assert len({*ids}) == 2
     assert all(len(one) > 10 for one in ids), ids
+
+
+def text_for(client: str, out: dict[str, Any]) -> str:
+    """The text as the client reads it."""
+    match client:
+        case "openai-chat":
+            return str(out["choices"][0]["message"]["content"])
+        case "gemini":
+            return "".join([part.get("text", "") for part in out["candidates"][0]["content"]["parts"]])
+        case "ollama":
+            return str(out["message"]["content"])
+    return "".join([one["text"] for one in out["message"]["content"] if one["type"] == "text"])
+
+
+def text_block(text: str, *citations: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "text", "text": text, **({"citations": list(citations)} if citations else {})}
+
+
+APART: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "around a search": ([text_block("I look."), CALL, FOUND, text_block("It is blue.")], "I look.\n\nIt is blue."),
+    "around two": ([text_block("I look."), CALL, FOUND, CALL, FOUND, text_block("Blue.")], "I look.\n\nBlue."),
+    "cut by citations": (
+        [CALL, FOUND, text_block("The sky "), text_block("is blue", CITED), text_block(".")],
+        "The sky is blue.",
+    ),
+    "with a break": (
+        [text_block("I look.\n"), CALL, FOUND, text_block("Blue."), CALL, FOUND, text_block("\nOr so.")],
+        "I look.\nBlue.\nOr so.",
+    ),
+    "and nothing more": ([text_block("I look."), CALL, FOUND], "I look."),
+}
+
+
+@pytest.mark.parametrize("client", ["openai-chat", "gemini", "ollama", "cohere"])
+@pytest.mark.parametrize("case", APART)
+def test_texts_around_a_run_that_is_not_shown_are_set_off(case: str, client: str) -> None:
+    blocks, text = APART[case]
+    assert text_for(client, whole(claude(*blocks), "anthropic", client)) == text
+
+
+def test_a_citation_behind_a_blank_line_covers_what_it_is_about() -> None:
+    message = whole(claude(text_block("I look."), CALL, FOUND, text_block("Blue.", CITED)), "anthropic", "openai-chat")[
+        "choices"
+    ][0]["message"]
+    (cited,) = message["annotations"]
+    place = cited["url_citation"]
+    assert message["content"][place["start_index"] : place["end_index"]] == "Blue."
+
+
+def test_what_is_kept_is_found_by_the_words_that_the_client_has() -> None:
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "EqgfSig"}
+    blocks = [thought, text_block("I look."), CALL, FOUND, text_block("Blue.")]
+    translation = Translation("anthropic", "openai-chat", prompt=Conversation((), ()), keep=True)
+    text = text_for("openai-chat", orjson.loads(translation.whole(orjson.dumps(claude(*blocks)))))
+    assert list(translation.kept) == [text_key(text)]

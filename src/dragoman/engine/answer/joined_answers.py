@@ -23,7 +23,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import joined, prefixed, quote, unquote
-from dragoman.conversation.parts import OURS, Extras, Opaque, Part, Text
+from dragoman.conversation.parts import OURS, Extras, Opaque, Part
 from dragoman.conversation.provider_tools import CitationRange, FoundPage, GroundedSpan, ToolRun
 from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.dialects.dialect import AnswerContext, StreamRenderer
@@ -288,7 +288,7 @@ class RoundWriter:
             self._set_off = "\n\n" if answer.ends_in_text else ""
             answer.ends_in_text = True
             event = replace(event, literal=prefixed(self._set_off, event.literal)) if self._set_off else event
-        if is_text and answer.runs:
+        if is_text and (answer.runs or answer.cites_whole):
             self._texts.setdefault(place, []).append(event.literal)
         if type(event) is Cited and answer.cites_whole and (before := len(answer.text + self._set_off)):
             event = _moved(event, before)
@@ -320,8 +320,8 @@ class RoundWriter:
     def next_round(self) -> None:
         """Another round follows."""
         self._joined.note_usage(self._usage)
-        texts = [part.text for part in self.parts() if isinstance(part, Text)] if self._joined.cites_whole else []
-        self._joined.text += "".join([self._set_off, *texts]) if self._joined.cites_whole else ""
+        if self._joined.cites_whole:
+            self._joined.text += "".join([unquote(joined("", literals)) for literals in self._texts.values()])
         self._joined.paused_runs = self._provider_runs if self.is_paused else None
 
     def finish(self, stopped: Stopped | None) -> None:

@@ -25,7 +25,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.parts import OURS, Extras, Opaque
-from dragoman.conversation.provider_tools import AskedRuns, Family, FoundPage, ToolRun
+from dragoman.conversation.provider_tools import AskedRuns, CitationRange, Family, FoundPage, ToolRun
 from dragoman.conversation.replies import Stop
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.dialect import Dialect
@@ -36,6 +36,8 @@ _BROKEN_OFF = "unavailable"
 """Why a run came to nothing that was asked for and never answered."""
 _LAST = 1 << 32
 """The number of the first part that is told at the end of an answer: above those of all others."""
+_BREAK = b"\\n"
+"""A line break in a JSON literal."""
 _MOST_HELD = 20_000
 """So many events wait for the end of an answer."""
 
@@ -52,8 +54,11 @@ class ProviderRuns:
         "_begin",
         "_citations",
         "_client",
+        "_gap",
         "_held",
         "_holds",
+        "_is_one_text",
+        "_last_text",
         "_pages",
         "_runs",
         "_seed",
@@ -93,6 +98,12 @@ class ProviderRuns:
         self._seed = seed
         self._pages: list[FoundPage] = []
         self._citations = PlacedCitations(upstream, client)
+        codec = client.provider_tools
+        self._is_one_text = codec is None or codec.cites is CitationRange.ANSWER
+        """The client reads all texts of an answer as one."""
+        self._last_text = b""
+        self._gap: int | None = None
+        """The part of a run that the client is not shown, since the last text."""
         self.is_resumed = False
         """If the provider pauses, it is asked to go on: what it has not done until then, it will do."""
 
@@ -106,24 +117,39 @@ class ProviderRuns:
         if self._holds is None:
             self._holds = self._client.runs_first and type(events[0]) is Started
         out: list[Event] = []
-        for event in self._citations.put(events):
-            match event:
-                case Stopped() | Ended() | Failed():
-                    out += self._end(event)
-                case _ if self._held or (self._holds and isinstance(event, (TextDelta, MediaDelta))):
-                    self._held.append(event)
-                    if isinstance(event, Cited):
-                        self._cite(event)
-                    if len(self._held) > _MOST_HELD:
-                        out += self._release()
-                case _:
-                    out += self._write(event)
+        for event in events:
+            for one in self._citations.put(self._set_off(event)):
+                out += self._put(one)
         return out
+
+    def _put(self, event: Event) -> list[Event]:
+        match event:
+            case Stopped() | Ended() | Failed():
+                return self._end(event)
+            case _ if self._held or (self._holds and isinstance(event, (TextDelta, MediaDelta))):
+                self._held.append(event)
+                if isinstance(event, Cited):
+                    self._cite(event)
+                return self._release() if len(self._held) > _MOST_HELD else []
+        return self._write(event)
+
+    def _set_off(self, event: Event) -> tuple[Event, ...]:
+        """The event, and before it a blank line in the place of a run that stood between two texts of the model's, if
+        the client is not shown the run and reads both as one."""
+        if type(event) is not TextDelta or event.choice:
+            return (event,)
+        gap, last = self._gap, self._last_text
+        self._gap, self._last_text = None, event.literal
+        if gap is None or not last or last.endswith(_BREAK + b'"') or event.literal.startswith(b'"' + _BREAK):
+            return (event,)
+        return TextDelta(0, gap, b'"' + 2 * _BREAK + b'"'), event
 
     def _write(self, event: Event) -> list[Event]:
         match event:
             case OpaqueBlock(opaque=opaque) if opaque.origin.dialect == self._upstream.name:
-                return self._take(event)
+                shown = self._take(event)
+                self._gap = event.part if self._is_one_text and not shown else None
+                return shown
             case Used():
                 return [self._count(event)]
             case Cited():

@@ -21,8 +21,9 @@ _RELEVANT = frozenset({TextDelta, ReasoningDelta, CallStarted, CallDelta, Signed
 
 
 def text_key(text: str) -> str:
-    """The key of an assistant turn that called nothing: a digest of its decoded words."""
-    return "text-" + (digest(text) or "")
+    """The key of an assistant turn that called nothing: a digest of its decoded words, without the space between them.
+    A client may trim it, and where it cannot be shown a run, a blank line stands."""
+    return "text-" + (digest("".join(text.split())) or "")
 
 
 def turn_key(message: Message) -> str:
