@@ -139,7 +139,7 @@ class ToolRun(msgspec.Struct, frozen=True, gc=False):
     """An envelope of ours (`conversation.envelope`) that travels with the run in the place of what only a provider can
     read. It comes back with it, and goes to no provider. Empty: there is none, or the dialect has no place for it."""
     is_signed: bool = False
-    """The vendor has signed the block, and wants it back as it is."""
+    """The vendor has signed or encrypted the block, and wants it back as it is."""
 
     @property
     def is_result(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dragoman.conversation.envelope import seal
+from dragoman.conversation.envelope import seal, unseal
 from dragoman.conversation.parts import Json, Opaque
 from dragoman.conversation.provider_tools import (
     CitationRange,
@@ -203,10 +203,10 @@ def _parse_result(family: Family, found: Members) -> ToolRun:
         case Family.WEB_SEARCH:
             entries = objects_in(content) if not error else []
             pages = tuple([_parse_page(entry) for entry in entries])
-            state = next(
-                (sealed for entry in entries if (sealed := sealed_in(word_in(entry, "encrypted_content")))), ""
-            )
-            return ToolRun(family, identity, pages=pages, error=error, state=state)
+            contents = [word_in(entry, "encrypted_content") for entry in entries]
+            state = next((sealed for text in contents if (sealed := sealed_in(text))), "")
+            signed = any(text and unseal(text) is None for text in contents)
+            return ToolRun(family, identity, pages=pages, error=error, state=state, is_signed=signed)
         case Family.WEB_FETCH:
             return ToolRun(family, identity, pages=_parse_fetched(inner), error=error)
         case Family.TOOL_SEARCH:

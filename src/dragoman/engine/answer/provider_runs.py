@@ -38,6 +38,8 @@ _LAST = 1 << 32
 """The number of the first part that is told at the end of an answer: above those of all others."""
 _BREAK = b"\\n"
 """A line break in a JSON literal."""
+_MOST_KEPT = 1 << 20
+"""So many characters of a vendor's own blocks are kept of an answer. Later runs are told in words on the next turn."""
 _MOST_HELD = 20_000
 """So many events wait for the end of an answer."""
 
@@ -58,6 +60,7 @@ class ProviderRuns:
         "_held",
         "_holds",
         "_is_one_text",
+        "_kept_size",
         "_last_text",
         "_pages",
         "_runs",
@@ -85,6 +88,7 @@ class ProviderRuns:
         """How many parts are told before it."""
         self.kept: dict[str, tuple[Opaque, ...]] = {}
         """Blocks that their vendor wants back and the client cannot carry, by the ids of the runs that it is shown."""
+        self._kept_size = 0
         self.unshown: list[Opaque] = []
         """Such blocks of runs that the client is not shown."""
         self._asked = AskedRuns()
@@ -203,7 +207,8 @@ class ProviderRuns:
     def _keep(self, run: ToolRun, shown: Sequence[ToolRun | None]) -> None:
         """Keep the vendor's own blocks of a run, unless the client carries them."""
         ids = {one.id for one in shown if one is not None}
-        if not any(one.state for one in shown if one is not None):
+        self._kept_size += len(run.state)
+        if self._kept_size <= _MOST_KEPT and not any(one.state for one in shown if one is not None):
             own = unseal_several(run.state)
             self.kept |= dict.fromkeys(ids, own)
             self.unshown += () if ids else own

@@ -100,7 +100,7 @@ def _keys_of(message: Message, before: Message | None, facts: Facts) -> list[str
     """The keys of its calls and of runs that it tells of, and last the key of its words, if that is needed.
     `before`: the turn before it."""
     calls = [_key_of(part, before) for part in message.parts if type(part) is Call]
-    found = [*_run_ids(message, facts), *calls] if facts.mixed_tools_flag else calls
+    found = [*_run_ids(message, facts), *calls] if Opaque in map(type, message.parts) else calls
     return [*found, _words_key(message)] if not calls or _signs_words(message, facts) else found
 
 
@@ -133,7 +133,7 @@ def restored(ask: Ask, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
     notes: list[Note] = []
     before: Message | None = None
     brought: set[bytes] = set()
-    """Proofs of thinking in messages before this one, of the same turn."""
+    """Proofs of thinking, and blocks, in messages before this one, of the same turn."""
     lone: set[int] = set()
     for message in conversation.messages:
         found = _found(message, before, kept, facts)
@@ -273,14 +273,14 @@ def _restored(
     brought: Set[bytes],
 ) -> Message:
     """`takes_pieces`: thinking that the client brought back in pieces goes out in them. `brought`: the proofs of
-    thinking that stands before it in the same turn."""
+    thinking, and the blocks, that stand before it in the same turn."""
     found = _found(message, before, kept, facts)
     of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
     held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
     parts = _without_twins([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
     thinking = [part for part in _thinking(found, facts) if part.state is None or proof_of(part.state) not in brought]
     parts = _with_thinking(parts, thinking, facts.reasoning_field, takes_pieces)
-    parts = _with_blocks(parts, kept, found, facts) if facts.mixed_tools_flag else parts
+    parts = _with_blocks(parts, kept, found, facts, brought | _proofs(parts))
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)
     )
@@ -305,7 +305,9 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning], field: str, t
 
 
 def _proofs(parts: Sequence[Part]) -> set[bytes]:
-    return {proof_of(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
+    """What tells thinking and blocks from others."""
+    states = [part.state for part in parts if isinstance(part, Reasoning) and part.state is not None]
+    return {*map(proof_of, states), *[part.json for part in parts if type(part) is Opaque]}
 
 
 def _brings_words(parts: tuple[Part, ...], kept: list[Reasoning], field: str, takes_pieces: bool) -> bool:
@@ -325,14 +327,15 @@ def _without_twins(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def _with_blocks(
-    parts: tuple[Part, ...], kept: Mapping[str, KeptParts], found: list[KeptParts], facts: Facts
+    parts: tuple[Part, ...], kept: Mapping[str, KeptParts], found: list[KeptParts], facts: Facts, brought: Set[bytes]
 ) -> tuple[Part, ...]:
     """The turn with the blocks of its vendor's own: in place of those that the client was shown, or behind the
     thinking if it was shown none, or at the end: what an answer tells at its end was its beginning."""
     ids = {id(part): _run_id(part, facts) for part in parts if type(part) is Opaque}
     shown = {key: _blocks(kept[key], facts) for key in ids.values() if key in kept}
     placed = {id(block) for blocks in shown.values() for block in blocks}
-    others: list[Part] = [block for one in found for block in _blocks(one, facts) if id(block) not in placed]
+    missing = [block for one in found for block in _blocks(one, facts) if block.json not in brought]
+    others: list[Part] = [block for block in missing if id(block) not in placed]
     if not placed and not others:
         return parts
     out: list[Part] = []

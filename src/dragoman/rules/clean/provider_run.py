@@ -153,9 +153,9 @@ class _RunHistory:
 
 
 def may_return(blocks: Sequence[Opaque], facts: Facts) -> bool:
-    """Whether blocks were made by the target's own vendor, and are taken there. A call and its result that were shown
-    by a setting go to a target that has the setting."""
-    if len(blocks) > 1 and (not facts.mixed_tools_flag or facts.mixed_tools is Stance.REFUSES):
+    """Whether blocks were made by the target's own vendor, and are taken there. A call and its result go to a target
+    that is known to take its own tools beside functions."""
+    if len(blocks) > 1 and facts.mixed_tools is not Stance.ACCEPTS:
         return False
     return all(block.origin.dialect == facts.dialect and takes_block(block, facts) for block in blocks)
 
