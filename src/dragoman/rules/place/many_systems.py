@@ -60,12 +60,10 @@ def many_systems(conversation: Conversation, context: Context) -> Rewrite:
     if choice is not None and parse_choice(choice) == SEPARATE:
         if context.facts.inline_system is not Stance.REFUSES:
             return Rewrite(conversation)
-        one = _of_parts(leading)
+        one, did = _of_parts(leading), "made a part of the system field"
     else:
-        one = _joined(leading, separator(choice), context.facts)
-    notes = tuple(
-        Note("joined with the system message before it", message, before=message, after=one) for message in leading[1:]
-    )
+        one, did = _joined(leading, separator(choice), context.facts), "joined with the system message before it"
+    notes = tuple([Note(did, message, before=message, after=one) for message in leading[1:]])
     return Rewrite(replace(conversation, messages=(one, *conversation.messages[opening:])), notes)
 
 
