@@ -64,15 +64,30 @@ def test_C32_the_system_text_is_never_cut_and_recent_exchanges_are_not_shortened
 
 
 def test_C33_while_calls_are_worked_through_nothing_leaves() -> None:
-    messages = (*chat(20)[:-1], user("Once more."), *agent_loop(3)[2:])
+    """What was left out when the user asked stays out, and no more leaves while the calls are worked through."""
+    asked, loop = (*chat(20)[:-1], user("Once more.")), agent_loop(12)[2:]
     policy = TrimPolicy(max_history_tokens=3_000)
-    done = trimmed(messages, policy)
-    chained = len([message for message in messages if message.role == Role.USER])
-    assert len([message for message in kept(done) if message.role == Role.USER]) <= chained
-    assert done.cut is not None
-    earlier = trimmed(messages[: done.cut.units], policy)
-    assert len(kept(done)) >= len(kept(earlier))
-    assert kept(done)[-7:] == messages[-7:]
+    question = trimmed(asked, policy)
+    assert len(kept(question)) < len(asked)
+    done = trimmed((*asked, *loop), policy)
+    assert tokens(kept(done), policy, (*asked, *loop)) > 3_000
+    assert len(kept(done)) == len(kept(question)) + len(loop)
+    assert kept(done)[-len(loop) :] == loop
+
+
+@pytest.mark.parametrize(("spared", "shortened"), [(1, 3), (3, 2), (4, 1)])
+def test_C33_meanwhile_earlier_exchanges_are_shortened_but_for_the_last_user_turns(spared: int, shortened: int) -> None:
+    """All of them are among the recent exchanges, so that the number for chained calls takes the place of theirs. The
+    last exchange before the task stays whole."""
+    asked, loop = (*chat(4)[:-1], user("Once more.")), agent_loop(12)[2:]
+    policy = TrimPolicy(
+        max_history_tokens=3_000, keep_recent_exchanges=9, keep_recent_user_turns_in_chained_tool_calls=spared
+    )
+    assert trimmed(asked, policy).statistics is None
+    done = trimmed((*asked, *loop), policy)
+    assert len(kept(done)) == len(asked) + len(loop)
+    questions = [message for message in kept(done) if words(message).startswith("question")]
+    assert [MARKER in words(message) for message in questions] == [True] * shortened + [False] * (4 - shortened)
 
 
 def test_C34_old_messages_are_shortened_and_results_more_than_others() -> None:
