@@ -76,12 +76,14 @@ def test_C33_while_calls_are_worked_through_nothing_leaves() -> None:
 
 
 @pytest.mark.parametrize(("spared", "shortened"), [(1, 3), (3, 2), (4, 1)])
-def test_C33_meanwhile_earlier_exchanges_are_shortened_but_for_the_last_user_turns(spared: int, shortened: int) -> None:
-    """All of them are among the recent exchanges, so that the number for chained calls takes the place of theirs. The
-    last exchange before the task stays whole."""
+@pytest.mark.parametrize("recent", [0, 2, 3, 9])
+def test_C33_meanwhile_earlier_exchanges_are_shortened_but_for_the_last_user_turns(
+    spared: int, shortened: int, recent: int
+) -> None:
+    """Their number takes the place of the recent exchanges'. The last exchange before the task stays whole."""
     asked, loop = (*chat(4)[:-1], user("Once more.")), agent_loop(12)[2:]
     policy = TrimPolicy(
-        max_history_tokens=3_000, keep_recent_exchanges=9, keep_recent_user_turns_in_chained_tool_calls=spared
+        max_history_tokens=3_000, keep_recent_exchanges=recent, keep_recent_user_turns_in_chained_tool_calls=spared
     )
     assert trimmed(asked, policy).statistics is None
     done = trimmed((*asked, *loop), policy)
