@@ -185,7 +185,8 @@ def test_the_profile_says_whose_answers_are_complete(target: str, completed: boo
 
 CHUNKS = (
     b'data: {"id":"a1","object":"chat.completion.chunk","created":5,"model":"m","choices":[{"index":0,"delta":'
-    b'{"content":"Hi"}}]}\n\ndata: {"id":"a1","created":5,"model":"m","choices":[{"index":0,"delta":{},'
+    b'{"content":"Hi"}}]}\n\n'
+    b'data: {"id":"a1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{},'
     b'"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}\n\ndata: [DONE]\n\n'
 )
 

@@ -899,7 +899,7 @@ def test_a_message_that_a_rule_touches_beside_moved_messages_costs_none_of_them(
 def test_null_tools_are_left_out_where_they_are_refused() -> None:
     """K17."""
     assert "tools" not in adapt(request(CHAT, tools=None), target="openai/gpt-4o").json
-    assert adapt(request(CHAT, tools=None), target="vllm/m").json["tools"] is None
+    assert adapt(request(CHAT, tools=None), target="openai-compatible/m").json["tools"] is None
 
 
 @pytest.mark.parametrize("name", OWN_TOOLS)
