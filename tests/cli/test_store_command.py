@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -101,9 +103,50 @@ def test_a_check_says_whether_redis_is_there(tmp_path: Path, server: RedisServer
     assert away.exit_code == 1
     assert "away" in away.output
     assert run("store", "migrate", *config, "--from", str(written(tmp_path))).exit_code == 2
-    refused = run("forget", *config, "--key", "anna", "--yes")
+    refused = run("forget", *config, "--name", "anna", "--yes")
     assert refused.exit_code == 2
     assert "not everything was removed" in refused.output
+
+
+def test_the_key_of_every_command_is_an_admin_key(tmp_path: Path) -> None:
+    """Also that of `forget`: a secret in the place of a name would be sent in an address, and forget nothing."""
+    without = run("forget", *configured(tmp_path, None), "--key", "dm-secret", "--yes")
+    assert without.exit_code == 2
+    assert "Missing option '--name'" in without.output
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("127.0.0.1:9", "must begin with http:// or https:// (write http://127.0.0.1:9)"),
+        ("http://127.0.0.1:9", "--url: cannot be reached: Connection refused"),
+    ],
+)
+def test_an_address_without_a_gateway_is_told(url: str, says: str) -> None:
+    asked = run("requests", "--url", url)
+    assert asked.exit_code == 2
+    assert says in asked.output
+    assert "urlopen" not in asked.output
+
+
+class Locked(BaseHTTPRequestHandler):
+    """A gateway that takes no key."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.end_headers()
+        self.wfile.write(b'{"error": {"message": "this gateway wants a key"}}')
+
+
+def test_a_gateway_that_wants_a_key_and_one_without_tls_are_told() -> None:
+    with HTTPServer(("127.0.0.1", 0), Locked) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"127.0.0.1:{server.server_port}"
+        locked = run("requests", "--url", f"http://{place}")
+        plain = run("requests", "--url", f"https://{place}")
+        server.shutdown()
+    assert "this gateway wants a key (give an admin key of the gateway with --key)" in locked.output
+    assert f"it does not speak TLS (write http://{place})" in plain.output
 
 
 def test_export_prune_and_forget_on_a_file(tmp_path: Path) -> None:
@@ -114,7 +157,7 @@ def test_export_prune_and_forget_on_a_file(tmp_path: Path) -> None:
     assert lines[0]["request"]["id"] == "r1"
     assert run("store", "prune", *config).output == "0 removed\n"
     assert run("store", "migrate", *config).exit_code == 2
-    assert run("forget", *config, "--key", "anna").exit_code == 130  # nobody has said yes
-    assert run("forget", *config, "--key", "anna", "--yes").output == "6 removed\n"
-    assert run("forget", *config, "--key", "anna", "--yes").output == "0 removed\n"
+    assert run("forget", *config, "--name", "anna").exit_code == 130  # nobody has said yes
+    assert run("forget", *config, "--name", "anna", "--yes").output == "6 removed\n"
+    assert run("forget", *config, "--name", "anna", "--yes").output == "0 removed\n"
     assert '"request"' not in run("store", "export", *config).output

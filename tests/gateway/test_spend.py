@@ -295,6 +295,7 @@ def test_usage_as_csv_and_as_a_table(busy: Running) -> None:
     table = command("usage", "--by", "key", *place)
     assert any(line.split()[:2] == ["anna-2", "3"] for line in table.splitlines())
     assert "total" in table
+    assert table.split()[:2] == ["key", "requests"]
     assert command("requests", "--of", "nobody", *place) == "no requests\n"
 
 

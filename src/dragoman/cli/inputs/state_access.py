@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Mapping
@@ -32,18 +33,25 @@ key_option = click.option("--key", help="An admin key of that gateway.", envvar=
 def call_gateway(method: str, url: str, path: str, key: str | None, query: Mapping[str, str]) -> bytes:
     """The answer of the gateway at an address. Raises OptionError."""
     if not url.startswith(("http://", "https://")):
-        raise OptionError("must begin with http:// or https://", at="--url")
-    place = url.rstrip("/").removesuffix("/v1") + path + (f"?{urlencode(query)}" if query else "")
+        raise OptionError("must begin with http:// or https://", at="--url", hint=f"write http://{url}")
+    place = url.rstrip("/").removesuffix("/v1") + path
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    request = urllib.request.Request(place, method=method, headers=headers)  # noqa: S310 - the scheme was checked
+    request = urllib.request.Request(  # noqa: S310 - the scheme was checked
+        place + (f"?{urlencode(query)}" if query else ""), method=method, headers=headers
+    )
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
             body: bytes = answer.read()
             return body
     except urllib.error.HTTPError as error:
-        raise OptionError(parse_failure(error.code, {}, error.read()).message, at=place) from None
+        hint = "give an admin key of the gateway with --key" if error.code == 401 else ""
+        raise OptionError(parse_failure(error.code, {}, error.read()).message, at=place, hint=hint) from None
     except OSError as error:
-        raise OptionError(f"cannot be reached: {error}", at="--url") from None
+        why = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(why, ssl.SSLError) and why.reason == "WRONG_VERSION_NUMBER":
+            plain = url.replace("https://", "http://", 1)
+            raise OptionError("it does not speak TLS", at="--url", hint=f"write {plain}") from None
+        raise OptionError(f"cannot be reached: {getattr(why, 'strerror', None) or why}", at="--url") from None
 
 
 @asynccontextmanager

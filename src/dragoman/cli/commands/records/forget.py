@@ -24,8 +24,8 @@ class _Gone(msgspec.Struct):
 @config_option
 @env_option
 @url_option
-@click.option("--admin-key", help="An admin key of that gateway.", envvar="DRAGOMAN_KEY")
-@click.option("--name", "--key", "name", required=True, help="The name of the client key. --key is its older spelling.")
+@click.option("--key", "--admin-key", help="An admin key of that gateway.", envvar="DRAGOMAN_KEY")
+@click.option("--name", required=True, help="The name of the client key.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
 def forget(
@@ -34,7 +34,7 @@ def forget(
     path: Path | None,
     env_files: tuple[Path, ...],
     url: str | None,
-    admin_key: str | None,
+    key: str | None,
     name: str,
     yes: bool,
 ) -> None:
@@ -46,7 +46,7 @@ def forget(
     if not yes:
         click.confirm(f'Forget everything of the key "{name}"? Its budget starts at zero', abort=True)
     try:
-        count = _ask(url, admin_key, name) if url is not None else asyncio.run(_forget(ctx, path, env_files, name))
+        count = _ask(url, key, name) if url is not None else asyncio.run(_forget(ctx, path, env_files, name))
     except StoreUnavailable as error:
         raise OptionError(f"not everything was removed; try again: {error}") from None
     click.echo(f"{count} removed")

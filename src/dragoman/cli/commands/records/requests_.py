@@ -92,7 +92,7 @@ def _show(page: RequestPage, as_json: bool) -> None:
     elif not page.requests:
         click.echo("no requests")
     else:
-        print_table(_HEAD, [_row(one) for one in page.requests])
+        print_table(_HEAD, [_row(one) for one in page.requests], always_head=True)
         if page.next is not None:
             click.echo(f"more with: --after '{page.next}'", err=True)
 

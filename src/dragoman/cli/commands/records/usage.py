@@ -117,7 +117,7 @@ def _show(report: UsageReport, form: str) -> None:
         click.echo("no requests")
     else:
         rows = [(one.name or "-", *_figures(one)) for one in (*report.groups, report.total)]
-        print_table((report.by, *_HEAD), rows)
+        print_table((report.by, *_HEAD), rows, always_head=True)
 
 
 def _cell(text: str) -> str:
