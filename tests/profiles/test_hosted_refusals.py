@@ -16,6 +16,8 @@ SEARCH = {"tools": [{"type": "openrouter:web_search"}]}
 SILENT = {"max_tokens": 9, "messages": [HI, {"role": "assistant", "content": ""}, HI]}
 LONG = {"max_tokens": 128000, "messages": [HI]}
 TOOLS = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+HEARD = {"id": "audio_1", "data": "UklGRg==", "expires_at": 1_700_000_000, "transcript": "Hello"}
+SPOKEN = {"role": "assistant", "content": None, "audio": HEARD}
 HIDDEN = {"type": "adaptive", "display": "omitted"}
 CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages")
 
@@ -27,6 +29,8 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         (CHAT, "together/some-model", {"messages": [HI], "top_k": 40.0}),
         (CHAT, "fireworks/some-model", {"messages": [HI], "top_k": 40.0}),
         (CHAT, "fireworks/some-model", {"messages": [HI], "top_a": 0.1}),
+        (CHAT, "openai/gpt-4o", {"messages": [HI, SPOKEN, HI]}),
+        (CHAT, "azure-openai/gpt-4o", {"messages": [HI, SPOKEN, HI]}),
         (CHAT, "vllm/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
         (CHAT, "sglang/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
         (CHAT, "llamacpp/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
@@ -47,6 +51,12 @@ def test_it_is_refused_as_written_and_accepted_as_compiled(
     assert judge(name, model, path, sent.headers, wire) is not None
     assert judge(name, model, sent.path, sent.headers, sent.body) is None
     assert sent.changes
+
+
+def test_a_spoken_answer_goes_back_by_its_id() -> None:
+    asked = {"model": "m", "messages": [HI, SPOKEN, HI]}
+    assert adapt(asked, source="openai-chat", target="openai/gpt-4o").json["messages"][1]["audio"] == {"id": "audio_1"}
+    assert adapt(asked, source="openai-chat", target="openrouter/openai/gpt-4o").json["messages"][1]["audio"] == HEARD
 
 
 @pytest.mark.parametrize("body", [SILENT, LONG])

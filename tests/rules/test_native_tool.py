@@ -341,3 +341,12 @@ def test_a_server_of_tools_is_sent_with_the_beta_that_it_needs() -> None:
     assert done.headers["anthropic-beta"] == "mcp-client-2025-11-20"
     plain = {"input": "Hi", "tools": [{"type": "web_search"}]}
     assert "anthropic-beta" not in adapt(plain, source="openai-responses", target="anthropic/claude-sonnet-4-6").headers
+
+
+def test_a_tool_that_nobody_else_has_is_left_out_beside_functions_as_well() -> None:
+    contents = [{"role": "user", "parts": [{"text": "Where?"}]}]
+    tools = [{"functionDeclarations": [{"name": "look", "description": "Look."}]}, {"googleMaps": {}}]
+    done = adapt({"contents": contents, "tools": tools}, source="gemini", target="gemini/gemini-2.5-flash")
+    assert done.json["tools"] == tools[:1]
+    assert "toolConfig" not in done.json
+    assert [(change.rule, change.at) for change in done.changes] == [("native-tool", "/tools/1")]

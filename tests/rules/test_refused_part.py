@@ -279,8 +279,8 @@ def test_a_spoken_answer_goes_to_its_own_provider() -> None:
     said = [{"role": "user", "content": "Weather?"}, {"role": "assistant", "content": None, "audio": SPOKEN}]
     said.append({"role": "user", "content": "And now?"})
     adapted = adapt({"messages": said}, source=CHAT, target="openai/gpt-4o-audio-preview")
-    assert adapted.json["messages"] == said
-    assert adapted.changes == ()
+    assert adapted.json["messages"][1] == {**said[1], "audio": {"id": "audio_1"}}
+    assert [change.rule for change in adapted.changes] == ["stray-field"]
 
 
 def test_mistral_has_no_spoken_answers() -> None:
@@ -298,7 +298,7 @@ def test_a_provider_without_spoken_answers_gets_their_words() -> None:
     assert "audio_1" not in str(done.json)
     assert done.json["messages"][1]["content"] == "Good day."
     assert ("refused-part", "/messages/1/audio") in {entry[:2] for entry in done.changes}
-    assert sent({"messages": turns}, "openai/gpt-4o").json["messages"][1] == spoken
+    assert sent({"messages": turns}, "openai/gpt-4o").json["messages"][1]["audio"] == {"id": "audio_1"}
 
 
 SEARCH: list[dict[str, Any]] = [

@@ -71,7 +71,7 @@ def find_strange_tools(conversation: Conversation, context: Context) -> list[Str
         for one in tools
     ]
     served = {one.server.label: member for one, member in apart if one.server is not None}
-    mixes = facts.mixed_tools is not Stance.REFUSES or not has_functions(conversation)
+    mixes = mixes_tools(conversation, facts)
     found: list[StrangeTool] = []
     opened: dict[str, Mapping[str, Any]] = {}
     for tool in conversation.tools:
@@ -91,6 +91,11 @@ def find_strange_tools(conversation: Conversation, context: Context) -> list[Str
         if meant.server is None or meant.server.label not in listed:
             found.append(StrangeTool(meant, None, member, _write(meant, context, mixes)))
     return found
+
+
+def mixes_tools(conversation: Conversation, facts: Facts) -> bool:
+    """Whether the target takes any of its own tools beside the functions of the request."""
+    return facts.mixed_tools is not Stance.REFUSES or not has_functions(conversation)
 
 
 def has_functions(conversation: Conversation) -> bool:

@@ -394,13 +394,22 @@ def _parse_other_parts(wire: ChatWireMessage) -> list[Part]:
         parts.append(Refusal(refusal))
     audio = bytes(wire.audio)
     if audio[:1] == b"{":
-        words = bytes(split_members(audio).get("transcript", b""))
-        transcript = words if words[:1] == b'"' and words != EMPTY else None
-        parts.append(Opaque(kind="audio", json=audio, origin=ORIGIN, words=transcript))
+        parts.append(_parse_audio_answer(audio))
     annotations = bytes(wire.annotations)
     if annotations[:1] == b"[":
         parts += [Citation(json=bytes(item), origin=ORIGIN) for item in split_items(annotations)]
     return parts
+
+
+def _parse_audio_answer(audio: Json) -> Opaque:
+    """A spoken answer. It is sent back by its id; an answer has more members, which clients send back too."""
+    members = {name: bytes(value) for name, value in split_members(audio).items()}
+    words = members.get("transcript", b"")
+    transcript = words if words[:1] == b'"' and words != EMPTY else None
+    if "id" in members:
+        audio = render_object({"id": members.pop("id")})
+        return Opaque("audio", audio, ORIGIN, transcript, extras=extras_of(NAME, members))
+    return Opaque("audio", audio, ORIGIN, transcript)
 
 
 def _parse_call(wire: ChatWireCall, number: int, extras: ExtraFields, index: int) -> Call:

@@ -37,7 +37,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, UNTITLED
-from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
+from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras, require_own
 from dragoman.dialects.shared.parsing import HEADLESS, data_url
 from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
@@ -275,7 +275,7 @@ def _others(others: list[Part], out: Pieces) -> None:
     notes = [part.json for part in others if type(part) is Citation]
     for part in others:
         if type(part) is Opaque:
-            out += (b',"audio":', part.json)
+            out += (b',"audio":', render_object(split_members(part.json) | dict(require_own(part.extras, NAME))))
     if notes:
         out += (b',"annotations":[', b",".join(notes), b"]")
 

@@ -42,7 +42,15 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.native_kinds import DEFERRED, SEARCHED, StrangeTool, find_strange_tools, has_functions, takes_tool
+from dragoman.rules.native_kinds import (
+    DEFERRED,
+    SEARCHED,
+    StrangeTool,
+    find_strange_tools,
+    has_functions,
+    mixes_tools,
+    takes_tool,
+)
 from dragoman.rules.rule import rule
 from dragoman.rules.top_level_fields import leave_out_refused
 
@@ -78,11 +86,12 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
     by_entry = {id(one.native): one for one in found if one.native is not None}
     tools: list[Tool | NativeTool] = []
     entries: set[Json] = set()
+    mixes = mixes_tools(conversation, facts)
     for tool in conversation.tools:
         strange = by_entry.get(id(tool))
         if strange is not None and strange.written is not None:
             tools += _own(strange, facts, entries, notes)
-        elif not isinstance(tool, NativeTool) or tool.meant is not None or (not strange and takes_tool(tool, facts)):
+        elif not isinstance(tool, NativeTool) or tool.meant is not None or (not strange and _stays(tool, facts, mixes)):
             tools.append(tool)
         else:
             did = f"left out the {tool.kind or 'unnamed'} tool of {tool.origin.dialect}"
@@ -94,6 +103,10 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
     if any(one.tool.family is SEARCHED and one.written is not None for one in found):
         return [_deferred(tool, facts) for tool in tools]
     return tools
+
+
+def _stays(tool: NativeTool, facts: Facts, mixes: bool) -> bool:
+    return takes_tool(tool, facts) and (mixes or tool.kind in facts.mixed_kinds)
 
 
 def _own(strange: StrangeTool, facts: Facts, entries: set[Json], notes: list[Note]) -> list[NativeTool]:
@@ -162,6 +175,8 @@ def _declare_members(
 def _needs_flag(conversation: Conversation, found: list[StrangeTool], facts: Facts) -> bool:
     """Whether the target wants a setting for its own tools beside functions, and the client has not given it."""
     name, extras = facts.mixed_tools_flag, conversation.extras
+    if facts.mixed_tools is Stance.REFUSES:
+        return False
     if not name or not has_functions(conversation) or (extras is not None and extras.fields.get(name) == b"true"):
         return False
     strange = {id(one.native) for one in found}

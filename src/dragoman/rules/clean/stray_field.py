@@ -27,13 +27,25 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import BESIDE, BREAKPOINT_FIELD, CacheHint, Call, Extras, Media, Part, Result, Text
+from dragoman.conversation.parts import (
+    BESIDE,
+    BREAKPOINT_FIELD,
+    CacheHint,
+    Call,
+    Extras,
+    Media,
+    Opaque,
+    Part,
+    Result,
+    Text,
+)
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, STREAM_MARKS, Trait
 from dragoman.profiles.facts import CacheForm, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, HOUR, OPTIONS_FIELD
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import have_fields, keep_known, sees_beside
+from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
@@ -85,6 +97,8 @@ def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: 
     own = part.extras is not None and part.extras.dialect == facts.dialect
     if own and type(part) is Media and part.wire_form == BESIDE and sees_beside(facts):
         return part
+    if type(part) is Opaque and not (own and takes_block(part, facts)):
+        return part  # it does not stay as it is
     changes: dict[str, Any] = {}
     if type(part) is Result:
         inner = _clean_parts(message, part.parts, facts, lasts, notes)
