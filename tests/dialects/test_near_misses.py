@@ -899,7 +899,7 @@ def test_a_message_that_a_rule_touches_beside_moved_messages_costs_none_of_them(
 def test_null_tools_are_left_out_where_they_are_refused() -> None:
     """K17."""
     assert "tools" not in adapt(request(CHAT, tools=None), target="openai/gpt-4o").json
-    assert adapt(request(CHAT, tools=None), target="openai-compatible/m").json["tools"] is None
+    assert adapt(request(CHAT, tools=None), target="vllm/m").json["tools"] is None
 
 
 @pytest.mark.parametrize("name", OWN_TOOLS)
@@ -909,7 +909,7 @@ def test_a_null_among_the_tools_is_none_of_them(name: str) -> None:
     alone = parse(name, request(name, tools=[None])).conversation
     assert alone.tools == ()
     for found in (both, alone):
-        assert [(miss.kind, miss.at) for miss in found.near_misses] == [(Miss.NULL, "/tools/0")]
+        assert [(miss.kind, miss.at) for miss in found.near_misses] == [(Miss.NULL_TOOL, "/tools/0")]
     done = adapt(request(name, tools=[None]), source=name, target="openai/gpt-4o")
     assert "tools" not in done.json
     assert "/tools/0" in [change.at for change in done.changes]
@@ -932,9 +932,9 @@ DECLARED = {"functionDeclarations": [{"name": "look", "parameters": {"type": "OB
 @pytest.mark.parametrize(
     ("tools", "left", "at", "kind"),
     [
-        ([DECLARED, {}], [DECLARED], "/tools/1", Miss.NULL),
-        ([{"functionDeclarations": None}, DECLARED], [DECLARED], "/tools/0", Miss.NULL),
-        ([{}], [], "/tools/0", Miss.NULL),
+        ([DECLARED, {}], [DECLARED], "/tools/1", Miss.NULL_TOOL),
+        ([{"functionDeclarations": None}, DECLARED], [DECLARED], "/tools/0", Miss.NULL_TOOL),
+        ([{}], [], "/tools/0", Miss.NULL_TOOL),
         ([{**DECLARED, "frobnicate": 1}], [DECLARED], "/tools/0/frobnicate", Miss.UNKNOWN_KEY),
         ([{"googleSearch": {}, "enabled": True}], [{"googleSearch": {}}], "/tools/0/enabled", Miss.UNKNOWN_KEY),
         ({"0": FETCH, "1": SEARCH}, [FETCH, SEARCH], "/tools", Miss.TOOL),

@@ -63,6 +63,7 @@ class Miss(StrEnum):
     TOOL = "tool-form"
     SCHEMA = "tool-schema"
     NAMELESS = "nameless-tool"
+    NULL_TOOL = "null-tool"
     CHOICE = "choice-form"
     SETTING = "setting-form"
     SETTING_NAME = "setting-name"
@@ -89,6 +90,7 @@ SENTENCES: dict[Miss, str] = {
     Miss.TOOL: "wrote a tool as its dialect does",
     Miss.SCHEMA: "completed the schema of a tool",
     Miss.NAMELESS: "left out a tool without a name",
+    Miss.NULL_TOOL: "left out nothing in place of a tool",
     Miss.CHOICE: "wrote the tool choice as its dialect does",
     Miss.SETTING: "wrote a setting in the type that it has",
     Miss.SETTING_NAME: "wrote a setting under the name that its dialect has",

@@ -134,7 +134,7 @@ def _placed(tool: Tool | NativeTool, origins: list[int]) -> Tool | NativeTool:
 def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -> list[Json]:
     """The entries in place of one. One that is no function in any dialect stays."""
     if entry == NULL or form.is_empty(entry):
-        misses.append(_miss(Miss.NULL, at, entry))
+        misses.append(_miss(Miss.NULL_TOOL, at, entry))
         return []
     trimmed = without_misfits(entry, form.decode) if form.decode is not None else None
     if trimmed is not None and trimmed.misfits and not _has_odd_schema(entry):
