@@ -711,11 +711,18 @@ def test_C13_a_nameless_tool_alone_is_left_out(name: str, tool: dict[str, Any]) 
 @pytest.mark.parametrize(
     "before", [[{"function": {"description": "no name"}}], [{"functionDeclarations": [{"name": "a"}, {"name": "b"}]}]]
 )
-def test_C13_an_entry_that_is_no_tool_is_named_by_its_place_in_the_clients_list(before: list[Any]) -> None:
+def test_C13_an_entry_that_is_no_tool_is_left_out_and_named_by_its_place(before: list[Any]) -> None:
     known = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+    for entry in ("look", 7, True, [known]):
+        done = adapt(request(CHAT, tools=[known, *before, entry]), source=CHAT, target="openai/gpt-4o")
+        assert [change.did for change in done.changes if change.at == "/tools/2"] == [
+            "left out a tool without a name (nameless-tool)"
+        ]
+        assert done.json["tools"][0] == known
+    broken = {"messages": [{"role": "user", "content": "Hi"}], "tools": [known, *before, {"function": "look"}]}
     with pytest.raises(MalformedRequest) as refused:
-        parse(CHAT, request(CHAT, tools=[known, *before, 7]))
-    assert refused.value.at == "/tools/2"
+        adapt(broken, source="ollama", target="openai/gpt-4o")
+    assert refused.value.at == "/tools/2/function"
 
 
 def test_C13_parameters_that_are_no_object_become_an_empty_schema() -> None:

@@ -136,6 +136,9 @@ def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -
     if entry == NULL or form.is_empty(entry):
         misses.append(_miss(Miss.NULL_TOOL, at, entry))
         return []
+    if entry[:1] != b"{":
+        misses.append(_miss(Miss.NAMELESS, at, entry))
+        return []
     trimmed = without_misfits(entry, form.decode) if form.decode is not None else None
     if trimmed is not None and trimmed.misfits and not _has_odd_schema(entry):
         for one in trimmed.misfits:
