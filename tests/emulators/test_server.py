@@ -300,9 +300,9 @@ def test_the_command_serves_each_on_its_own_port_and_logs(tmp_path: Path) -> Non
         try:
             assert (lines[0], lines[4]) == ("openai", "openrouter")
             assert "curl " in lines[2]
-            answer = httpx.post(lines[1] + PATH, json=BODY).json()
+            answer = httpx.post(f"{lines[1]}/chat/completions", json=BODY).json()
             assert answer["choices"][0]["message"]["content"] == "scripted"
-            assert httpx.post(f"{lines[5]}/api/v1/chat/completions", json={"model": "x"}).status_code == 400
+            assert httpx.post(f"{lines[5]}/chat/completions", json={"model": "x"}).status_code == 400
         finally:
             serving.terminate()
     logged = [orjson.loads(line) for line in log.read_text().splitlines()]

@@ -135,7 +135,7 @@ def test_boto3_reads_our_errors(served: Running, bedrock: RunningEmulator) -> No
     with pytest.raises(client.exceptions.ResourceNotFoundException, match='no model is called "nobody"'):
         client.converse(modelId="nobody", messages=ASKED)
     with pytest.raises(ClientError) as refused:
-        client.converse(modelId="keyed", messages=[{"role": "user", "content": []}])
+        client.converse(modelId="keyed", messages=[])
     assert refused.value.response["Error"]["Code"] == "ValidationException"
 
 

@@ -392,7 +392,9 @@ def _join(run: list[ParsedMessage]) -> ParsedMessage:
     if signed:
         return describe(message)
     code = first.code if first.code == "t" else CALLING if ids else "a"
-    return ParsedMessage(message, seen & ~_NO_PARTS, code, ids)
+    if type(parts[-1]) is not Reasoning or any(type(part) is not Reasoning for part in parts):
+        seen &= ~_NO_PARTS
+    return ParsedMessage(message, seen, code, ids)
 
 
 def _signs_call(part: Part) -> bool:

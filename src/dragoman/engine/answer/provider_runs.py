@@ -24,6 +24,7 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import OURS, Extras, Opaque
 from dragoman.conversation.provider_tools import AskedRuns, CitationRange, Family, FoundPage, ToolRun
 from dragoman.conversation.replies import Stop
@@ -74,9 +75,17 @@ class ProviderRuns:
     )
 
     def __init__(
-        self, upstream: Dialect, client: Dialect, tools: Mapping[str, Tool], holds: bool | None, *, seed: str = ""
+        self,
+        upstream: Dialect,
+        client: Dialect,
+        tools: Mapping[str, Tool],
+        holds: bool | None,
+        *,
+        seed: str = "",
+        last_text: bytes = b"",
     ) -> None:
-        """`seed`: what tells this answer from others. The ids of runs that have none are made of it."""
+        """`seed`: what tells this answer from others. The ids of runs that have none are made of it. `last_text`: the
+        last piece of text that was written before."""
         self._upstream, self._client = upstream, client
         self._tools = tools
         self._holds = holds
@@ -105,7 +114,7 @@ class ProviderRuns:
         codec = client.provider_tools
         self._is_one_text = codec is None or codec.cites is CitationRange.ANSWER
         """The client reads all texts of an answer as one."""
-        self._last_text = b""
+        self._last_text = last_text
         self._gap: int | None = None
         """The part of a run that the client is not shown, since the last text."""
         self.is_resumed = False
@@ -140,7 +149,7 @@ class ProviderRuns:
     def _set_off(self, event: Event) -> tuple[Event, ...]:
         """The event, and before it a blank line in the place of a run that stood between two texts of the model's, if
         the client is not shown the run and reads both as one."""
-        if type(event) is not TextDelta or event.choice:
+        if type(event) is not TextDelta or event.choice or event.literal == EMPTY:
             return (event,)
         gap, last = self._gap, self._last_text
         self._gap, self._last_text = None, event.literal

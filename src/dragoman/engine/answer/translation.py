@@ -29,7 +29,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure, FailureKind
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.conversation.tools import NativeTool
@@ -88,6 +88,7 @@ class Translation:
         "_context",
         "_frames",
         "_is_closed",
+        "_last_text",
         "_observer",
         "_origin",
         "_parser",
@@ -158,6 +159,8 @@ class Translation:
         self.provider = self._stop_word = ""
         self._client_calls: ClientCalls | None = None
         self._provider_runs: ProviderRuns | None = None
+        self._last_text = b""
+        """The last piece of text before a run was told of."""
         self._capture: ReasoningCapture | None = None
         self._captured = 0
         self._beginning: bytes | None = None
@@ -501,6 +504,8 @@ class Translation:
         plain = self._capture is None and self._provider_runs is None and tally.weight <= MOST_WEIGHT
         if plain and len(events) == 1 and type(first) is TextDelta and first.part == tally.part:
             tally.add_text(first.literal)
+            if first.literal != EMPTY:
+                self._last_text = first.literal
             return events
         texts: list[bytes] = []
         for index, event in enumerate(events):
@@ -523,6 +528,11 @@ class Translation:
                 self._capture.add(event)
         if self._provider_runs is not None:
             events = self._provider_runs.put(events)
+        else:
+            for event in reversed(events):
+                if type(event) is TextDelta and event.literal != EMPTY:
+                    self._last_text = event.literal
+                    break
         if self.ended:
             self._finish_capture()
         return events if self._client_calls is None else self._client_calls.put(events)
@@ -570,7 +580,9 @@ class Translation:
     def _new_runs(self, holds: bool | None) -> ProviderRuns:
         prompt = self._prompt
         tools = declared_tools(prompt.tools, self._undo.names) if prompt is not None else {}
-        return ProviderRuns(self._upstream, self._client, tools, holds, seed=self._context.id)
+        return ProviderRuns(
+            self._upstream, self._client, tools, holds, seed=self._context.id, last_text=self._last_text
+        )
 
     def _stopped(self, event: Stopped) -> Stopped:
         if event.extras is not None:

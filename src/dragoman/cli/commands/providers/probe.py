@@ -33,7 +33,7 @@ from dragoman.store.journals.redaction import Redactor
 from dragoman.upstream.transport.transport import Transport
 
 _OUT = click.Path(path_type=Path, dir_okay=False)
-_ADDRESS = re.compile(r"[\w.-]+:[0-9]+(/|$)")
+_ADDRESS = re.compile(r"\A[\w.-]+:[0-9]+(/|$)")
 """Of a server, without its scheme."""
 _FIND_SECONDS = 10.0
 
