@@ -114,6 +114,22 @@ async def test_what_is_spent_is_there_after_a_restart(backend: Backend) -> None:
     assert await (await backend.open()).budgets.reserve("anna", periods, 0.25) == (1.75, 1.75, 1.75)
 
 
+async def test_a_settlement_is_booked_if_its_time_comes_while_the_file_is_being_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.store.sqlite.budgets.SETTLED_WITHIN", 3600)
+    budgets, periods, released = SqliteBudgets(tmp_path / "b"), periods_at(ALL, NOON), threading.Event()
+    await budgets.reserve("anna", periods, 1.0)
+    budgets._thread.submit(released.wait, 60)
+    budgets.settle("anna", periods, 0.5)
+    budgets._later(budgets._close)  # as `close` does, which waits for the thread
+    budgets._thread.shutdown(wait=False)
+    budgets._book_soon()
+    released.set()
+    budgets.close()
+    assert await SqliteBudgets(tmp_path / "b").reserve("anna", periods, 0.25) == (1.75, 1.75, 1.75)
+
+
 async def test_a_file_that_cannot_be_used_leaves_the_budget_on(tmp_path: Path) -> None:
     budgets, periods = SqliteBudgets(tmp_path / "b"), periods_at(Budget(total=1), NOON)
     (tmp_path / "b").write_bytes(b"no database at all" * 100)

@@ -39,6 +39,7 @@ _LAST = 1 << 32
 """The number of the first part that is told at the end of an answer: above those of all others."""
 _BREAK = b"\\n"
 """A line break in a JSON literal."""
+_LINE_END = _BREAK + b'"'
 _MOST_KEPT = 1 << 20
 """So many characters of a vendor's own blocks are kept of an answer. Later runs are told in words on the next turn."""
 _MOST_HELD = 20_000
@@ -114,7 +115,8 @@ class ProviderRuns:
         codec = client.provider_tools
         self._is_one_text = codec is None or codec.cites is CitationRange.ANSWER
         """The client reads all texts of an answer as one."""
-        self._last_text = last_text
+        self._last_text = last_text[-len(_LINE_END) :]
+        """How the last piece of text ends."""
         self._gap: int | None = None
         """The part of a run that the client is not shown, since the last text."""
         self.is_resumed = False
@@ -152,8 +154,8 @@ class ProviderRuns:
         if type(event) is not TextDelta or event.choice or event.literal == EMPTY:
             return (event,)
         gap, last = self._gap, self._last_text
-        self._gap, self._last_text = None, event.literal
-        if gap is None or not last or last.endswith(_BREAK + b'"') or event.literal.startswith(b'"' + _BREAK):
+        self._gap, self._last_text = None, event.literal[-len(_LINE_END) :]
+        if gap is None or not last or last == _LINE_END or event.literal.startswith(b'"' + _BREAK):
             return (event,)
         return TextDelta(0, gap, b'"' + 2 * _BREAK + b'"'), event
 

@@ -416,6 +416,7 @@ class Translation:
         """Let go of what the answer was read and written with: each may hold a long event, and some know each other."""
         self._observer = self._frames = self._relay = self._pass_words = None
         self._parser = self._renderer = self._capture = None
+        self._last_text = b""
 
     def _start_tally(self) -> AnswerTally:
         """Made when an answer is read: most whole answers go through as they are."""

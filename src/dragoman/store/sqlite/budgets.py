@@ -50,6 +50,8 @@ class SqliteBudgets(FileThread):
         self._waiting: list[BudgetBooking] = []
         self._asked = False
         """The thread was asked to book what waits."""
+        self._is_closed = False
+        """Nothing is booked any more."""
         self._lock = Lock()
 
     async def reserve(self, key: str, periods: Periods, amount: float) -> Verdict:
@@ -90,6 +92,8 @@ class SqliteBudgets(FileThread):
         self._book_waiting()
         if self._connection is not None:
             self._connection.close()
+        self._is_closed = True
+        self._refuse(self._take(), RuntimeError("the file of the budgets is closed"))
 
     def _put(self, booking: BudgetBooking) -> Future[Verdict]:
         with self._lock:
@@ -102,8 +106,9 @@ class SqliteBudgets(FileThread):
             self._asked = True
             try:
                 self._thread.submit(self._book_waiting)
-            except RuntimeError as error:  # closed
-                self._refuse(self._take(), error)
+            except RuntimeError as error:  # closed, or being closed: then the thread books it before it ends
+                if self._is_closed:
+                    self._refuse(self._take(), error)
 
     def _take(self) -> list[BudgetBooking]:
         """What waits, but for what nobody wants any more."""
