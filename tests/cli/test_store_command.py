@@ -108,11 +108,13 @@ def test_a_check_says_whether_redis_is_there(tmp_path: Path, server: RedisServer
     assert "not everything was removed" in refused.output
 
 
-def test_the_key_of_every_command_is_an_admin_key(tmp_path: Path) -> None:
-    """Also that of `forget`: a secret in the place of a name would be sent in an address, and forget nothing."""
-    without = run("forget", *configured(tmp_path, None), "--key", "dm-secret", "--yes")
-    assert without.exit_code == 2
-    assert "Missing option '--name'" in without.output
+def test_an_admin_key_is_not_taken_for_the_name_to_forget(tmp_path: Path) -> None:
+    """It would be sent in an address, and forget nothing. `--key` alone is an older spelling of `--name`."""
+    both = run("forget", *configured(tmp_path, None), "--name", "anna", "--key", "dm-secret", "--yes")
+    assert both.exit_code == 2
+    assert "one name is wanted (an admin key is given with --admin-key)" in both.output
+    assert run("forget", *configured(tmp_path, None), "--yes").exit_code == 2
+    assert run("forget", *configured(tmp_path, None), "--key", "anna", "--yes").output == "0 removed\n"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_a_gateway_that_wants_a_key_and_one_without_tls_are_told() -> None:
         locked = run("requests", "--url", f"http://{place}")
         plain = run("requests", "--url", f"https://{place}")
         server.shutdown()
-    assert "this gateway wants a key (give an admin key of the gateway with --key)" in locked.output
+    assert "this gateway wants a key (set DRAGOMAN_KEY to an admin key of the gateway)" in locked.output
     assert f"it does not speak TLS (write http://{place})" in plain.output
 
 

@@ -44,7 +44,7 @@ def call_gateway(method: str, url: str, path: str, key: str | None, query: Mappi
             body: bytes = answer.read()
             return body
     except urllib.error.HTTPError as error:
-        hint = "give an admin key of the gateway with --key" if error.code == 401 else ""
+        hint = "set DRAGOMAN_KEY to an admin key of the gateway" if error.code == 401 else ""
         raise OptionError(parse_failure(error.code, {}, error.read()).message, at=place, hint=hint) from None
     except OSError as error:
         why = error.reason if isinstance(error, urllib.error.URLError) else error

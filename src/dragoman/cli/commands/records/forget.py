@@ -24,8 +24,9 @@ class _Gone(msgspec.Struct):
 @config_option
 @env_option
 @url_option
-@click.option("--key", "--admin-key", help="An admin key of that gateway.", envvar="DRAGOMAN_KEY")
-@click.option("--name", required=True, help="The name of the client key.")
+@click.option("--admin-key", help="An admin key of that gateway.", envvar="DRAGOMAN_KEY")
+@click.option("--name", "names", multiple=True, help="The name of the client key.")
+@click.option("--key", "names", multiple=True, help="An older spelling of --name.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
 def forget(
@@ -34,8 +35,8 @@ def forget(
     path: Path | None,
     env_files: tuple[Path, ...],
     url: str | None,
-    key: str | None,
-    name: str,
+    admin_key: str | None,
+    names: tuple[str, ...],
     yes: bool,
 ) -> None:
     """Remove what is kept for a client key, everywhere: requests, answers, reasoning state, pins, lessons, amounts.
@@ -43,10 +44,13 @@ def forget(
     A gateway that runs on a SQLite file also has state in its memory; tell it with --url. Replicas on Redis learn of it
     within a second.
     """
+    if len(names) != 1:
+        raise OptionError("one name is wanted", at="--name", hint="an admin key is given with --admin-key")
+    (name,) = names
     if not yes:
         click.confirm(f'Forget everything of the key "{name}"? Its budget starts at zero', abort=True)
     try:
-        count = _ask(url, key, name) if url is not None else asyncio.run(_forget(ctx, path, env_files, name))
+        count = _ask(url, admin_key, name) if url is not None else asyncio.run(_forget(ctx, path, env_files, name))
     except StoreUnavailable as error:
         raise OptionError(f"not everything was removed; try again: {error}") from None
     click.echo(f"{count} removed")
