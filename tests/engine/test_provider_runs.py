@@ -483,6 +483,14 @@ def test_texts_around_a_run_that_is_not_shown_are_set_off(case: str, client: str
     assert text_for(client, whole(claude(*blocks), "anthropic", client)) == text
 
 
+def test_a_call_between_stays_before_the_blank_line() -> None:
+    """As in a stream, in which it has been told by then."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    blocks = claude(text_block("I look."), CALL, FOUND, call, text_block("Blue."))
+    parts = whole(blocks, "anthropic", "gemini")["candidates"][0]["content"]["parts"]
+    assert [part.get("text", "call") for part in parts] == ["I look.", "call", "\n\nBlue."]
+
+
 def test_a_citation_behind_a_blank_line_covers_what_it_is_about() -> None:
     message = whole(claude(text_block("I look."), CALL, FOUND, text_block("Blue.", CITED)), "anthropic", "openai-chat")[
         "choices"

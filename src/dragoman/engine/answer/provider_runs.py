@@ -157,7 +157,8 @@ class ProviderRuns:
         self._gap, self._last_text = None, event.literal[-len(_LINE_END) :]
         if gap is None or not last or last == _LINE_END or event.literal.startswith(b'"' + _BREAK):
             return (event,)
-        return TextDelta(0, gap, b'"' + 2 * _BREAK + b'"'), event
+        part = gap if gap + 1 == event.part else event.part  # what stands between them stays before the blank line
+        return TextDelta(0, part, b'"' + 2 * _BREAK + b'"'), event
 
     def _write(self, event: Event) -> list[Event]:
         match event:
