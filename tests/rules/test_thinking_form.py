@@ -231,6 +231,12 @@ def test_thinking_that_is_off_has_no_thoughts_to_show(form: str) -> None:
     assert formed(Thinking(on=False, visible=True), **shown) == OFF
 
 
+def test_a_model_that_shows_thoughts_on_request_takes_the_word_beside_no_budget() -> None:
+    config = {"thinkingConfig": {"includeThoughts": False, "thinkingBudget": 0}}
+    asked = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": config}
+    assert sent(asked, "gemini/gemini-2.5-flash", source="gemini").json == asked
+
+
 def test_the_word_about_thoughts_goes_with_a_budget_for_which_there_is_no_room() -> None:
     asked = {"max_tokens": 16, "messages": [{"role": "user", "content": "Hi"}]}
     off = {**asked, "thinking": {"type": "disabled", "display": "summarized"}}

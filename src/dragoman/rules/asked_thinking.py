@@ -23,8 +23,6 @@ from dragoman.rules.reasoning import is_shown_by_thinking
 
 _ORDER = list(Effort)
 _DECIDES = (ThinkingForm.ADAPTIVE, ThinkingForm.ANY)
-_SWITCHED_OFF_ALONE = (ThinkingForm.BUDGET, *_DECIDES)
-"""Forms in which the switch says all if it is off: a word beside it about thoughts to show is refused."""
 
 
 def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -> Thinking | None:
@@ -246,7 +244,7 @@ def _switched_off(thinking: Thinking) -> Thinking:
 
 def _shown(thinking: Thinking, facts: Facts) -> Thinking:
     """Without what says how to show the thoughts, if the target does not take it, or has none to show."""
-    none_to_show = thinking.on is False and facts.thinking_form in _SWITCHED_OFF_ALONE
+    none_to_show = thinking.on is False and is_shown_by_thinking(replace(thinking, visible=True), facts)
     if thinking.visible is not None and (none_to_show or facts.thinking_visible is Stance.REFUSES):
         thinking = replace(thinking, visible=None)
     if thinking.summary is not None and facts.thinking_summary is Stance.REFUSES:
