@@ -146,3 +146,12 @@ def test_A14_turns_of_several_blocks_are_joined_with_a_blank_line_in_a_translati
     done = sent(body, target, source="anthropic")
     assert done.json["messages"][1] == {"role": "assistant", "content": "A\nB\n\nC"}
     assert ("repeated-role", "/messages/2", "nothing", False) in done.changes
+
+
+def test_an_empty_text_that_is_merged_with_calls_is_no_content() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    said = {"role": "assistant", "content": [{"type": "text", "text": ""}]}
+    called = {"role": "assistant", "content": None, "tool_calls": [call]}
+    turns = [{"role": "user", "content": "Hi"}, said, called, {"role": "tool", "tool_call_id": "c1", "content": "ok"}]
+    done = sent({"messages": turns}, "lmstudio/some-model")
+    assert done.json["messages"][1] == {"role": "assistant", "tool_calls": [call]}

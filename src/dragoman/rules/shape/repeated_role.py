@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
-from dragoman.conversation.literals import joined
+from dragoman.conversation.literals import EMPTY, joined
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.traits import Trait
@@ -28,6 +28,7 @@ from dragoman.rules.rewriting import plain_text
 from dragoman.rules.rule import rule
 
 _ASIDE = (Call, Reasoning)
+_SILENT = Text(EMPTY)
 _NOTHING = (b"null", b"[]", b"{}", b'""')
 
 
@@ -100,7 +101,10 @@ def merged(run: list[Message], flat: bool = False) -> Message:
         thoughts = [part for part in parts if type(part) is Reasoning]
         calls = [part for part in parts if type(part) is Call]
         return replace(first, parts=(*thoughts, Text(joined("\n\n", words)), *calls), listed=False)
-    return replace(first, parts=parts, listed=sum(map(len, contents)) > 1)
+    listed = sum(map(len, contents)) > 1
+    if not listed and len(parts) > 1:
+        parts = tuple(part for part in parts if part != _SILENT)  # beside calls it is no content
+    return replace(first, parts=parts, listed=listed)
 
 
 def _with_members(run: list[Message]) -> Message:
