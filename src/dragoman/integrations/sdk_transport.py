@@ -274,63 +274,76 @@ def _broken(library: ModuleType, fault: Exception) -> Failure:
     return Failure(FailureKind.NETWORK, str(fault) or "the connection to the provider broke", 502)
 
 
+class _TranslatedStream:
+    """The provider's stream in the SDK's dialect: what both streams have in common."""
+
+    def __init__(self, asking: SdkExchange, ask: Any, response: Any, chunks: Any, opened: Streaming) -> None:
+        self._asking = asking
+        self._ask = ask
+        """Sends what follows if the provider has paused."""
+        self._response = response
+        self._chunks = chunks
+        self._opened = opened
+        self._library = library_of(response)
+
+    def _begin(self, opened: Streaming) -> bytes:
+        if opened.translation.settled:
+            self._asking.stream_ended()
+        return opened.first
+
+    def _feed(self, opened: Streaming, chunk: bytes) -> bytes:
+        out = self._asking.take(opened.translation.feed(chunk))
+        if opened.translation.settled:
+            self._asking.stream_ended()  # SDKs stop reading at the last event
+        return out
+
+    def _end(self, opened: Streaming, fault: Exception | None) -> bytes:
+        if fault is not None:
+            last = opened.translation.fail(_broken(self._library, fault))
+        else:
+            last = b"" if opened.over else opened.translation.close()
+        self._asking.stream_ended()
+        return self._asking.take(last)
+
+    def _follow(self, came: tuple[Any, Any, Streaming] | SdkResponse) -> Streaming | bytes:
+        if isinstance(came, SdkResponse):
+            return self._asking.cut()
+        self._response, self._chunks, opened = came
+        return opened
+
+
 @cache
 def _sync_stream(library: ModuleType) -> Any:
-    class Translated(library.SyncByteStream):  # type: ignore[misc, name-defined]
-        """The provider's stream in the SDK's dialect."""
-
-        def __init__(
-            self, asking: SdkExchange, ask: Any, response: Any, chunks: Iterator[bytes], opened: Streaming
-        ) -> None:
-            self._asking = asking
-            self._ask = ask
-            """Sends what follows if the provider has paused."""
-            self._response = response
-            self._chunks = chunks
-            self._opened = opened
-
+    class Translated(_TranslatedStream, library.SyncByteStream):  # type: ignore[misc, name-defined]
         def __iter__(self) -> Iterator[bytes]:
-            asking, sender = self._asking, library_of(self._response)
             opened: Streaming | bytes = self._opened
             while isinstance(opened, Streaming):
-                translation = opened.translation
-                if translation.settled:
-                    asking.stream_ended()
-                yield opened.first
+                yield self._begin(opened)
+                broken: Exception | None = None
                 try:
                     for chunk in self._chunks:
-                        out = asking.take(translation.feed(chunk))
-                        if translation.settled:
-                            asking.stream_ended()  # SDKs stop reading at the last event
-                        if out:
+                        if out := self._feed(opened, chunk):
                             yield out
-                        if translation.failure is not None:
+                        if opened.translation.failure is not None:
                             break
-                    last = b"" if opened.over else translation.close()
-                except sender.TransportError as fault:
-                    last = translation.fail(_broken(sender, fault))
-                asking.stream_ended()
-                if last := asking.take(last):
+                except self._library.TransportError as fault:
+                    broken = fault
+                if last := self._end(opened, broken):
                     yield last
-                opened = self._go_on(sender)
+                opened = self._go_on()
             if opened:
                 yield opened
 
-        def _go_on(self, sender: ModuleType) -> Streaming | bytes:
+        def _go_on(self) -> Streaming | bytes:
             """What follows if the provider has paused; else the last bytes."""
             step = self._asking.next_round()
             if step is None:
                 return self._asking.take(b"")
             self._response.close()
-            came: tuple[Any, Iterator[bytes], Streaming] | SdkResponse
             try:
-                came = self._ask(self._asking.after(step))
-            except sender.TransportError as fault:
-                return self._asking.cut(_broken(sender, fault))
-            if isinstance(came, SdkResponse):
-                return self._asking.cut()
-            self._response, self._chunks, opened = came
-            return opened
+                return self._follow(self._ask(self._asking.after(step)))
+            except self._library.TransportError as fault:
+                return self._asking.cut(_broken(self._library, fault))
 
         def close(self) -> None:
             self._response.close()
@@ -340,61 +353,36 @@ def _sync_stream(library: ModuleType) -> Any:
 
 @cache
 def _async_stream(library: ModuleType) -> Any:
-    class Translated(library.AsyncByteStream):  # type: ignore[misc, name-defined]
-        """The provider's stream in the SDK's dialect."""
-
-        def __init__(
-            self, asking: SdkExchange, ask: Any, response: Any, chunks: AsyncIterator[bytes], opened: Streaming
-        ) -> None:
-            self._asking = asking
-            self._ask = ask
-            """Sends what follows if the provider has paused."""
-            self._response = response
-            self._chunks = chunks
-            self._opened = opened
-
+    class Translated(_TranslatedStream, library.AsyncByteStream):  # type: ignore[misc, name-defined]
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            asking, sender = self._asking, library_of(self._response)
             opened: Streaming | bytes = self._opened
             while isinstance(opened, Streaming):
-                translation = opened.translation
-                if translation.settled:
-                    asking.stream_ended()
-                yield opened.first
+                yield self._begin(opened)
+                broken: Exception | None = None
                 try:
                     async for chunk in self._chunks:
-                        out = asking.take(translation.feed(chunk))
-                        if translation.settled:
-                            asking.stream_ended()  # SDKs stop reading at the last event
-                        if out:
+                        if out := self._feed(opened, chunk):
                             yield out
-                        if translation.failure is not None:
+                        if opened.translation.failure is not None:
                             break
-                    last = b"" if opened.over else translation.close()
-                except sender.TransportError as fault:
-                    last = translation.fail(_broken(sender, fault))
-                asking.stream_ended()
-                if last := asking.take(last):
+                except self._library.TransportError as fault:
+                    broken = fault
+                if last := self._end(opened, broken):
                     yield last
-                opened = await self._go_on(sender)
+                opened = await self._go_on()
             if opened:
                 yield opened
 
-        async def _go_on(self, sender: ModuleType) -> Streaming | bytes:
+        async def _go_on(self) -> Streaming | bytes:
             """What follows if the provider has paused; else the last bytes."""
             step = self._asking.next_round()
             if step is None:
                 return self._asking.take(b"")
             await self._response.aclose()
-            came: tuple[Any, AsyncIterator[bytes], Streaming] | SdkResponse
             try:
-                came = await self._ask(self._asking.after(step))
-            except sender.TransportError as fault:
-                return self._asking.cut(_broken(sender, fault))
-            if isinstance(came, SdkResponse):
-                return self._asking.cut()
-            self._response, self._chunks, opened = came
-            return opened
+                return self._follow(await self._ask(self._asking.after(step)))
+            except self._library.TransportError as fault:
+                return self._asking.cut(_broken(self._library, fault))
 
         async def aclose(self) -> None:
             await self._response.aclose()
