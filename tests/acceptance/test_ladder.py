@@ -104,18 +104,28 @@ def test_C1_C14_C15_C16_C48_the_wrapper_ladder(tmp_path: Path, profile: str, tak
         assert choice in ("none", "NONE")
 
 
-def test_C48_a_native_client_may_spell_it_either_way(tmp_path: Path) -> None:
-    """The shape that is refused is the client's own: it is not sent a second time."""
+@pytest.mark.parametrize("between", [(",", ":"), (", ", ": ")])
+@pytest.mark.parametrize("ladder", [LADDERS[NATIVE], ["function_declarations", "functionDeclarations"]])
+def test_C16_C48_a_native_client_may_spell_it_either_way(
+    tmp_path: Path, ladder: list[str | None], between: tuple[str, str]
+) -> None:
+    """The shape that is refused is the client's own: it is not sent a second time, with other spaces neither."""
+    called = {"functionCall": {"name": "look", "args": {"q": "a"}}}
     asked = {
-        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
-        "tools": [{"function_declarations": [{"name": "look", "parameters": SCHEMA}]}],
+        "contents": [
+            {"role": "user", "parts": [{"text": "Hi"}]},
+            {"role": "model", "parts": [called]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"ok": 1}}}]},
+        ],
+        "tools": [{ladder[0]: [{"name": "look", "parameters": SCHEMA}]}],
     }
-    with upstream(judged(lambda body: shape(body) == "functionDeclarations", TOOL_TYPE)) as behind:
+    with upstream(judged(lambda body: shape(body) == ladder[-1], TOOL_TYPE)) as behind:
         config = {"providers": {"p": provider(NATIVE, behind.url.removesuffix("/v1"))}}
         with gateway({**config, "models": {"m": {"target": f"p/{MODEL}"}}}, tmp_path) as running:
-            answered = running.post("/v1beta/models/m:generateContent", asked)
+            url = f"{running.url}/v1beta/models/m:generateContent"
+            answered = running.http.post(url, content=json.dumps(asked, separators=between))
         assert answered.status_code == 200, answered.text
-        assert [shape(body) for body in behind.bodies()] == ["function_declarations", "functionDeclarations"]
+        assert [shape(body) for body in behind.bodies()] == ladder
 
 
 @pytest.mark.parametrize("profile", ["gemini", "openai-compatible-strict", "openrouter"])

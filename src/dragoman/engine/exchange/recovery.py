@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Generic
 
+from dragoman.conversation.canonical import canonical_text
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.answer.client_failures import failure_of, with_numbers
 from dragoman.engine.compile.compiled_request import CompiledRequest
@@ -67,8 +69,8 @@ class Recovery(Generic[D]):
         last, visit = self._exchange.request, self._exchange.visit
         if self._exchange.destination is not visit.destination or last is None:
             return None
-        sent = (request.body, request.headers)
-        if sent != (last.body, last.headers) and sent not in visit.corrected:
+        sent = _meaning(request)
+        if sent != _meaning(last) and sent not in visit.corrected:
             return None
         if visit.refused is not None and len(visit.learnt) <= visit.learnt_before_care:
             return self._restore_refusal()
@@ -167,7 +169,7 @@ class Recovery(Generic[D]):
     def _correct(self, learnt: Learnt) -> Step[D]:
         exchange, visit, ask = self._exchange, self._exchange.visit, self._exchange.ask
         if exchange.destination is visit.destination and exchange.request is not None:
-            visit.corrected = (*visit.corrected, (exchange.request.body, exchange.request.headers))
+            visit.corrected = (*visit.corrected, _meaning(exchange.request))
         kept = keeps(visit.target.facts, ask)
         visit.correct(learnt)
         exchange.attempts.correct()
@@ -227,3 +229,8 @@ class Recovery(Generic[D]):
         window = exchange.destination.target.facts.context_window or exchange.route.first.target.facts.context_window
         exchange.failure = exchange.attempts.named(with_numbers(failure, exchange.ask, window))
         return GaveUp(exchange.failure)
+
+
+def _meaning(request: CompiledRequest) -> tuple[bytes, Mapping[str, str]]:
+    """What a provider reads of a request: the spaces of a client's own text are no difference to it."""
+    return canonical_text(request.body), request.headers

@@ -128,7 +128,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     tries_before_care: int = 0
     """How often the body had been sent that care replaced."""
     corrected: tuple[tuple[bytes, Mapping[str, str]], ...] = ()
-    """The bodies and headers that were refused and corrected."""
+    """The bodies, in canonical form, and headers that were refused and corrected."""
     summary: UsedSummary | None = None
     """What stands for the beginning of the history."""
     history: TrimRequest | None = None
