@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.acceptance.asking import CLAUDE, OPENAI, PROXY, ask, says, sent
+from tests.event_streams import read_events
 
 from dragoman.conversation.changes import Loss
 from dragoman.engine.library.adapt import adapt
@@ -37,7 +38,7 @@ def test_deltas_under_another_index_do_not_double_the_text(streamed: int, done: 
     ]
     stream = adapt(ask(HI), target="openai-responses/gpt-5").stream()
     out = b"".join(stream.feed(one) for one in wire) + stream.finish()
-    chunks = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
+    chunks = read_events(out)
     assert "".join(one["choices"][0]["delta"].get("content") or "" for one in chunks if one["choices"]) == "Hello"
 
 

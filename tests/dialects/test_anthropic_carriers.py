@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.event_streams import read_events
 
 from dragoman import adapt
 from dragoman.conversation.changes import NOTHING_TO_UNDO
@@ -25,8 +26,7 @@ SIGNED = gemini_chunk({"text": "Four."}, {"text": "", "thoughtSignature": SIGNAT
 def blocks_of(wire: bytes) -> list[dict[str, Any]]:
     """The blocks of a stream, each with its signature."""
     blocks: list[dict[str, Any]] = []
-    for line in wire.splitlines():
-        event = orjson.loads(line[6:]) if line.startswith(b"data: ") else {"type": ""}
+    for event in read_events(wire):
         if event["type"] == "content_block_start":
             blocks.append(event["content_block"])
         elif event["type"] == "content_block_delta" and event["delta"]["type"] == "signature_delta":

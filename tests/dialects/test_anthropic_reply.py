@@ -6,6 +6,7 @@ import jiter
 import orjson
 import pytest
 from tests.corpus import sampled
+from tests.event_streams import read_events
 from tests.recorded_answers import Recording, cut, recordings
 
 from dragoman.conversation.canonical import canonical
@@ -473,7 +474,7 @@ def test_the_input_is_estimated_until_the_provider_counts_it(told: Usage | None,
     renderer = AnthropicStreamRenderer(AnswerContext(input_tokens=lambda: 70))
     used = [] if told is None else [Used(told)]
     events = [Started("a", "m"), TextDelta(0, 0, b'"Hi"'), Stopped(0, Stop.END), *used, Ended()]
-    frames = [orjson.loads(line[6:]) for line in renderer.render(events).split(b"\n") if line.startswith(b"data: ")]
+    frames = read_events(renderer.render(events))
     assert frames[0]["message"]["usage"]["input_tokens"] == first
     assert frames[-2]["usage"]["input_tokens"] == last
 

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.event_streams import read_events
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, Stopped, TextDelta
@@ -82,7 +83,7 @@ def test_no_two_calls_overlap_and_no_piece_is_lost(events: list[Event]) -> None:
 def test_blocks_never_overlap_and_nothing_is_lost_from_them(events: list[Event]) -> None:
     renderer = AnthropicStreamRenderer(AnswerContext(model="m"))
     wire = b"".join(renderer.render([event]) for event in events) + renderer.close()
-    told = [orjson.loads(line[6:]) for line in wire.splitlines() if line.startswith(b"data: ")]
+    told = read_events(wire)
     current: int | None = None
     for frame in told:
         if frame["type"] == "content_block_start":
@@ -131,10 +132,7 @@ def test_a_client_with_one_current_item_gets_the_right_arguments(deltas: tuple[d
     wire = translation.feed(chat_stream(*deltas)) + translation.close()
     got: dict[str, str] = {}
     current = ""
-    for line in wire.splitlines():
-        if not line.startswith(b"data: {"):
-            continue
-        event = orjson.loads(line[6:])
+    for event in read_events(wire):
         if event["type"] == "response.output_item.added":
             assert not current, "a second item was opened before the first was done"
             current = event["item"]["name"]
@@ -147,8 +145,7 @@ def test_a_client_with_one_current_item_gets_the_right_arguments(deltas: tuple[d
 
 def chat_deltas(*events: Event) -> list[Any]:
     renderer = ChatStreamRenderer(AnswerContext(model="m"))
-    lines = (renderer.render(events) + renderer.close()).splitlines()
-    chunks = [orjson.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+    chunks = read_events(renderer.render(events) + renderer.close())
     return [(choice["index"], choice["delta"]) for chunk in chunks for choice in chunk["choices"]]
 
 

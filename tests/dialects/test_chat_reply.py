@@ -9,6 +9,7 @@ import orjson
 import pytest
 from msgspec.structs import replace
 from tests.corpus import sampled
+from tests.event_streams import read_events
 from tests.openai_answers import ASKED, folded, meaning, parsed, recorded, rendered, sse
 
 from dragoman.conversation.collect import collect, tell
@@ -566,7 +567,7 @@ def test_the_role_stands_alone_before_the_first_thought() -> None:
         Ended(),
     )
     renderer = DIALECT.answers.stream_renderer(AnswerContext(model="m", id="a", created=1))
-    chunks = [orjson.loads(line[6:]) for line in renderer.render(events).splitlines() if line.startswith(b"data: {")]
+    chunks = read_events(renderer.render(events))
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
     assert (deltas[0], deltas[2]) == ({"role": "assistant", "content": ""}, {"content": "Hi"})
     assert (deltas[1]["reasoning_content"], "role" in deltas[1]) == ("Let me", False)

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from msgspec import Raw
 from tests.corpus import sampled
+from tests.event_streams import read_events
 from tests.openai_answers import ASKED, folded, meaning, parsed, recorded, rendered, sse
 
 from dragoman.conversation.collect import collect, tell
@@ -451,7 +452,7 @@ def test_only_a_completed_response_says_when_it_was(reason: Stop) -> None:
     events = [Started("r", "m"), TextDelta(0, 0, b'"Hi"'), Stopped(0, reason), Ended()]
     whole = orjson.loads(render_answer(folded(events), ticking))
     streamed = DIALECT.answers.stream_renderer(ticking).render(events)
-    frames = [orjson.loads(line[6:]) for line in streamed.splitlines() if line.startswith(b"data: ")]
+    frames = read_events(streamed)
     told = [frame["response"]["completed_at"] for frame in frames if "response" in frame]
     assert (whole["completed_at"], told) == (ENDS[reason], [None, None, ENDS[reason]])
 

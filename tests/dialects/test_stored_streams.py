@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.event_streams import read_events
 
 from dragoman.dialects.contracts.background import BackgroundAsk
 from dragoman.dialects.contracts.sockets import SocketTurn
@@ -39,7 +40,7 @@ def test_an_answer_is_stored_with_the_items_that_went_by(output: list[Any], name
     made = b"".join([keeper.piece(wire[at : at + size]) for at in range(0, len(wire), size)]) + keeper.close()
     assert keeper.kept is not None
     assert json.loads(keeper.kept[1])["output"] == ITEMS
-    shown = [json.loads(line[6:]) for line in made.splitlines() if line.startswith(b"data: ")]
+    shown = read_events(made)
     assert shown[-1]["response"]["output"] == ITEMS
     assert [one["type"] for one in shown] == [one["type"] for one in map(json.loads, _payloads(wire))]
 

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from tests.event_streams import read_events
 
 from dragoman.emulators.anthropic.thinking import issuer
 from dragoman.emulators.catalogue import provider
@@ -99,7 +100,7 @@ def test_openrouter_streams_each_thought_twice_and_its_signature_last() -> None:
             "reasoning": {"effort": "low"},
         }
         answer = httpx.post(f"{running.base_url}/chat/completions", json=body, headers={"authorization": "Bearer k"})
-    chunks = [orjson.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+    chunks = read_events(answer.text)
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     *spoken, signed = [delta for delta in deltas if "reasoning_details" in delta]
     assert len(spoken) > 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.event_streams import read_events, write_events
 
 import dragoman
 from dragoman.dialects.dialect import AnswerContext
@@ -59,10 +60,10 @@ def test_a_streamed_call_is_renamed_when_it_is_whole(size: int) -> None:
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}},
         {"type": "message_stop"},
     ]
-    wire = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events).encode()
+    wire = b"".join(write_events(events))
     translation = Translation("anthropic", "openai-chat", adapted.undo, AnswerContext(model="m", id="x"))
     out = b"".join(translation.feed(wire[at : at + size]) for at in range(0, len(wire), size)) + translation.close()
-    chunks = [json.loads(line[6:]) for line in out.decode().splitlines() if line.startswith("data: {")]
+    chunks = read_events(out)
     said = "".join(
         call["function"].get("arguments", "")
         for chunk in chunks

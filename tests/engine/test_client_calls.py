@@ -12,6 +12,7 @@ import pytest
 from anthropic.types import Message as AnthropicMessage
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
+from tests.event_streams import read_events
 from tests.judges import judge_of, served_path
 
 import dragoman
@@ -70,14 +71,10 @@ def names_of(body: Body) -> list[str]:
     return [(tool.get("function") or tool.get("custom") or tool)["name"] for tool in found]
 
 
-def events_of(stream: bytes) -> list[Body]:
-    return [json.loads(line[6:]) for line in stream.decode().splitlines() if line.startswith("data: {")]
-
-
 def text_of(answer: Any) -> str:
     """The words of an answer of Responses or Messages, whole or streamed."""
     if isinstance(answer, bytes):
-        deltas = [event.get("delta", "") for event in events_of(answer) if event["type"] in DELTAS]
+        deltas = [event.get("delta", "") for event in read_events(answer) if event["type"] in DELTAS]
         return "".join([delta if isinstance(delta, str) else delta["text"] for delta in deltas])
     parts = answer.get("content") or answer["output"][0]["content"]
     return "".join([part["text"] for part in parts])
@@ -95,7 +92,7 @@ RESPONSE_EVENTS: TypeAdapter[ResponseStreamEvent] = TypeAdapter(ResponseStreamEv
 def item_of(answer: Any, kind: str) -> Body:
     """The one item of a kind, checked by the SDK's types; of a stream, as it was when it was done."""
     if isinstance(answer, bytes):
-        events = events_of(answer)
+        events = read_events(answer)
         for event in events:
             RESPONSE_EVENTS.validate_python(event)
         done = [event["item"] for event in events if event["type"] == "response.output_item.done"]
@@ -277,7 +274,7 @@ PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/pn
 def block_of(answer: Any) -> Body:
     """The one call in an answer, checked by the SDK's types; of a stream, put together."""
     if isinstance(answer, bytes):
-        events = events_of(answer)
+        events = read_events(answer)
         start = next(e["content_block"] for e in events if e.get("content_block", {}).get("type") == "tool_use")
         given = "".join(e["delta"].get("partial_json", "") for e in events if e["type"] == "content_block_delta")
         return {**start, "input": json.loads(given)}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from botocore.eventstream import EventStreamBuffer
+from tests.event_streams import write_events
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, CloudMembers, Framing, Route
@@ -24,7 +25,7 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
     {"type": "message_stop"},
 ]
-STREAM = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in EVENTS).encode()
+STREAM = b"".join(write_events(EVENTS))
 BINARY = AnswerContext(framing=Framing.EVENT_STREAM)
 CLOUD = CloudMembers(headers={"anthropic_beta": "anthropic-beta"}, others=("anthropic_version",))
 

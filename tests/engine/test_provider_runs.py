@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.corpus import recorded_in
+from tests.event_streams import read_events, stream_message, write_events
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.envelope import unseal
@@ -132,7 +133,7 @@ def test_a_stream_of_gemini_waits_for_its_runs_only_if_a_search_was_asked_for() 
     search = NativeTool("web_search_20250305", b"{}", Origin("anthropic"))
     for tools, kinds in (((search,), ["server_tool_use", "web_search_tool_result", "text"]), ((), ["text"])):
         translation = Translation("gemini", "anthropic", prompt=Conversation((), tools))
-        out = frames(translation.feed(data[:60]) + translation.feed(data[60:]) + translation.close())
+        out = read_events(translation.feed(data[:60]) + translation.feed(data[60:]) + translation.close())
         starts = [event["content_block"]["type"] for event in out if event["type"] == "content_block_start"]
         assert starts == kinds
         deltas = [event["delta"] for event in out if event["type"] == "content_block_delta"]
@@ -211,15 +212,10 @@ def test_a_call_without_its_result_is_not_told_by_half() -> None:
     assert (item["type"], item["status"]) == ("web_search_call", "failed")
 
 
-def frames(stream: bytes) -> list[dict[str, Any]]:
-    lines = [line[6:] for line in stream.decode().splitlines() if line.startswith("data: {")]
-    return [orjson.loads(line) for line in lines]
-
-
 def streamed(events: list[dict[str, Any]], upstream: str, client: str) -> list[dict[str, Any]]:
     translation = Translation(upstream, client)
-    data = b"".join([f"event: {event['type']}\ndata: {orjson.dumps(event).decode()}\n\n".encode() for event in events])
-    return frames(
+    data = b"".join(write_events(events))
+    return read_events(
         b"".join([translation.feed(data[at : at + 7]) for at in range(0, len(data), 7)]) + translation.close()
     )
 
@@ -416,18 +412,9 @@ def test_a_citation_covers_what_it_is_about(upstream: str, client: str) -> None:
 
 
 def test_a_citation_that_comes_before_its_text_waits_for_it() -> None:
-    events = [
-        {"type": "message_start", "message": {**claude(), "stop_reason": None}},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "", "citations": []}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta", "citation": CITED}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": CLAIM}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}},
-        {"type": "message_stop"},
-    ]
-    data = b"".join([b"event: x\ndata: " + orjson.dumps(event) + b"\n\n" for event in events])
+    data = b"".join(write_events(stream_message(claude({"type": "text", "text": CLAIM, "citations": [CITED]}))))
     translation = Translation("anthropic", "openai-responses", prompt=Conversation((), (SEARCHING,)))
-    out = frames(translation.feed(data) + translation.close())
+    out = read_events(translation.feed(data) + translation.close())
     (note,) = [event["annotation"] for event in out if event["type"] == "response.output_text.annotation.added"]
     assert (note["start_index"], note["end_index"]) == (0, len(CLAIM))
 

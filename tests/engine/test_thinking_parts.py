@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.event_streams import read_events
 from tests.judges import judge
 
 from dragoman.engine.library.adapt import adapt
@@ -39,7 +40,7 @@ def test_a_stream_has_pieces_of_text_and_of_thinking() -> None:
     stream = adapt({**ASKED, "stream": True}, target=TARGET).stream()
     chunks = (chunk([THOUGHT]), chunk("Hel"), chunk([{"type": "text", "text": "lo"}]), chunk("", "stop"))
     out = b"".join([stream.feed(one) for one in (*chunks, b"data: [DONE]\n\n")]) + stream.finish()
-    frames = [orjson.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
+    frames = read_events(out)
     deltas = [frame["choices"][0]["delta"] for frame in frames]
     assert "".join([delta.get("reasoning_content") or "" for delta in deltas]) == "A greeting."
     assert "".join([delta.get("content") or "" for delta in deltas]) == "Hello"

@@ -14,6 +14,7 @@ import openai
 import pytest
 from google import genai
 from google.genai import types
+from tests.event_streams import stream_message, write_events
 from tests.gateway.asking import PLAIN, body
 from tests.gateway.running import Running, gateway, provider
 from tests.gateway.upstream import Seen, Upstream, refusal, upstream
@@ -61,17 +62,8 @@ def answer(seen: Seen) -> tuple[int, Any]:
     if words == "break":
         return 529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     said = f"You sent {quoted}" if words == "quote" else "Good."
-    if not seen.body.get("stream"):
-        return 200, {**GOOD, "content": [{"type": "text", "text": said}]}
-    events = [
-        {"type": "message_start", "message": {**GOOD, "content": []}},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": said}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
-        {"type": "message_stop"},
-    ]
-    return 200, tuple(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events)
+    message = {**GOOD, "content": [{"type": "text", "text": said}]}
+    return 200, write_events(stream_message(message)) if seen.body.get("stream") else message
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.event_streams import stream_message, write_events
 from tests.gateway.running import gateway, provider, wait_for
 from tests.gateway.upstream import Answer, Seen, upstream
 
@@ -22,34 +23,15 @@ SECONDS = 30
 """How long a stream stays open at most if nothing follows."""
 
 
-def frame(event: dict[str, Any]) -> bytes:
-    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
-
-
 def claude() -> Iterator[bytes]:
     """Thinks, and calls a function."""
-    thought: Any = {"type": "thinking", "thinking": "", "signature": ""}
-    blocks: list[Any] = [
-        (thought, {"type": "thinking_delta", "thinking": "I should look."}),
-        (None, {"type": "signature_delta", "signature": SIGNATURE}),
-        (
-            {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}},
-            {"type": "input_json_delta", "partial_json": "{}"},
-        ),
-    ]
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": CLAUDE, "content": [], "stop_reason": None}
-    yield frame({"type": "message_start", "message": {**head, "usage": {"input_tokens": 1, "output_tokens": 1}}})
-    index = -1
-    for begun, delta in blocks:
-        if begun is not None:
-            if index >= 0:
-                yield frame({"type": "content_block_stop", "index": index})
-            index += 1
-            yield frame({"type": "content_block_start", "index": index, "content_block": begun})
-        yield frame({"type": "content_block_delta", "index": index, "delta": delta})
-    yield frame({"type": "content_block_stop", "index": index})
-    yield frame({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}})
-    yield frame({"type": "message_stop"})
+    thought = {"type": "thinking", "thinking": "I should look.", "signature": SIGNATURE}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    message = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": CLAUDE, "content": [thought, call],
+        "stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 5},
+    }  # fmt: skip
+    yield from write_events(stream_message(message))
 
 
 def deepseek() -> Iterator[bytes]:

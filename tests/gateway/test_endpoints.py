@@ -17,6 +17,7 @@ import pytest
 from google.genai import types
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from tests.event_streams import read_events
 from tests.gateway.asking import PATHS, PLAIN, body, path
 from tests.gateway.running import Running, ask_and_leave, gateway, provider, wait_for
 from tests.gateway.upstream import Answer, Seen, Upstream, refusal, upstream
@@ -489,7 +490,7 @@ def test_who_asks_for_usage_gets_it_as_it_came(running: Running) -> None:
 
 
 def _said(stream: str) -> str:
-    chunks = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: {")]
+    chunks = read_events(stream)
     return "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.event_streams import stream_message, write_events
 from tests.gateway.upstream import GOOD
 
 from dragoman.conversation.conversation import KnownBeginning
@@ -235,19 +236,10 @@ def stream_of(model: str, text: str) -> bytes:
             {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
         ]
         return b"".join(b"data: %b\n\n" % json.dumps(one).encode() for one in events) + b"data: [DONE]\n\n"
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
+    content = [{"type": "text", "text": text}]
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content}
     usage = {"input_tokens": 3, "output_tokens": 4}
-    events = [
-        {"type": "message_start", "message": {**message, "usage": usage}},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage},
-        {"type": "message_stop"},
-    ]
-    return b"".join(
-        b"event: %b\ndata: %b\n\n" % (str(one["type"]).encode(), json.dumps(one).encode()) for one in events
-    )
+    return b"".join(write_events(stream_message({**message, "stop_reason": "end_turn", "usage": usage})))
 
 
 def held(record: RequestRecord, services: Services) -> int:

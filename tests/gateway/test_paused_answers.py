@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from google.genai import types
+from tests.event_streams import stream_message, write_events
 from tests.gateway.running import Running, gateway, provider
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
 
@@ -56,30 +56,6 @@ TURNS: list[tuple[list[dict[str, Any]], str]] = [
 """What the model gives, round by round. Calls are open when it pauses."""
 
 
-def events(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A whole answer as a stream."""
-    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
-    for index, block in enumerate(message["content"]):
-        begun, deltas = block, []
-        if block["type"] == "text":
-            begun, deltas = {"type": "text", "text": ""}, [{"type": "text_delta", "text": block["text"]}]
-            cited = [{"type": "citations_delta", "citation": one} for one in block.get("citations", ())]
-            deltas = [*cited, *deltas]
-        elif block["type"] == "thinking":
-            begun = {"type": "thinking", "thinking": "", "signature": ""}
-            deltas = [{"type": "thinking_delta", "thinking": block["thinking"]}]
-            deltas += [{"type": "signature_delta", "signature": block["signature"]}]
-        elif block["type"] == "server_tool_use":
-            begun = {**block, "input": {}}
-            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
-        yield {"type": "content_block_start", "index": index, "content_block": begun}
-        yield from [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-        yield {"type": "content_block_stop", "index": index}
-    ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 5}}
-    yield {"type": "message_stop"}
-
-
 def claude(seen: Seen) -> Answer:
     """Gives the next of its turns, by how many it has been given back."""
     given = sum(message["role"] == "assistant" for message in seen.body["messages"])
@@ -90,7 +66,7 @@ def claude(seen: Seen) -> Answer:
     }  # fmt: skip
     if not seen.body.get("stream"):
         return 200, message
-    return 200, tuple([f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events(message)])
+    return 200, write_events(stream_message(message))
 
 
 @pytest.fixture

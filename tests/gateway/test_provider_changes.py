@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.event_streams import stream_message, write_events
 from tests.gateway.asking import body
 from tests.gateway.running import gateway, provider
 from tests.gateway.upstream import Seen, upstream
@@ -26,15 +27,8 @@ ANSWER = {
     "usage": {"input_tokens": 3, "output_tokens": 2},
     MEMBER: REPORTED,
 }
-EVENTS = [
-    {"type": "message_start", "message": {**ANSWER, "content": [], "stop_reason": None}},
-    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Good."}},
-    {"type": "content_block_stop", "index": 0},
-    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
-    {"type": "message_stop"},
-]
-STREAM = tuple(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in EVENTS)
+EVENTS = list(stream_message(ANSWER))
+STREAM = write_events(EVENTS)
 
 
 def answer(seen: Seen) -> tuple[int, Any]:
@@ -102,7 +96,7 @@ def test_a_report_that_comes_late_in_a_stream_is_in_the_ledger(tmp_path: Path, p
     late = EVENTS[4] | (reported if place == "event" else {"delta": {"stop_reason": "end_turn", **reported}})
     start = {"type": "message_start", "message": {**ANSWER, "content": [], "stop_reason": None, MEMBER: []}}
     events = [start, *EVENTS[1:4], late, EVENTS[5]]
-    stream = tuple(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events)
+    stream = write_events(events)
     with upstream(lambda seen: (200, stream)) as claude:
         providers = {"claude": provider("anthropic", claude.url.removesuffix("/v1"))}
         with gateway({"providers": providers, "models": {"m": {"target": "claude/claude-opus-4-8"}}}, tmp_path) as one:

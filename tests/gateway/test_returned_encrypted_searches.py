@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.event_streams import stream_message, write_events
 from tests.gateway.running import gateway, provider
-from tests.gateway.test_paused_answers import MODEL, events
+from tests.gateway.test_paused_answers import MODEL
 from tests.gateway.test_returned_searches import ask_by_chat, ask_by_responses
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
 
@@ -48,7 +49,7 @@ def claude(seen: Seen, size: int = 10) -> Answer:
     }  # fmt: skip
     if not seen.body.get("stream"):
         return 200, message
-    return 200, tuple([f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events(message)])
+    return 200, write_events(stream_message(message))
 
 
 @pytest.fixture

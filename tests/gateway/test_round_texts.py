@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.event_streams import read_events, stream_message, write_events
 from tests.gateway.running import Running, gateway, provider
 from tests.gateway.test_tool_rounds import PAGE, StubRunner, chat, running
 from tests.gateway.upstream import Answer, Seen, upstream
@@ -28,28 +28,10 @@ def claude(words: tuple[str, ...], *calls: dict[str, Any]) -> dict[str, Any]:
     return {**head, "content": [*blocks, *calls], "stop_reason": stop, "usage": usage}
 
 
-def in_pieces(answer: dict[str, Any]) -> tuple[bytes, ...]:
-    """The same answer as a stream."""
-    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**answer, "content": []}}]
-    for index, block in enumerate(answer["content"]):
-        empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
-        at = {"type": "content_block_delta", "index": index}
-        events.append({"type": "content_block_start", "index": index, "content_block": {**empty, "citations": []}})
-        events += [{**at, "delta": {"type": "citations_delta", "citation": one}} for one in block.get("citations", ())]
-        if block["type"] == "text":
-            events.append({**at, "delta": {"type": "text_delta", "text": block["text"]}})
-        else:
-            events.append({**at, "delta": {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}})
-        events.append({"type": "content_block_stop", "index": index})
-    delta = {"stop_reason": answer["stop_reason"], "stop_sequence": None}
-    events += [{"type": "message_delta", "delta": delta, "usage": answer["usage"]}, {"type": "message_stop"}]
-    return tuple([f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events])
-
-
 def looking(seen: Seen) -> Answer:
     call = {"type": "tool_use", "id": "toolu_1", "name": "docs__add", "input": {}}
     made = claude(ROUNDS[1]) if len(seen.body["messages"]) > 1 else claude(ROUNDS[0], call)
-    return 200, in_pieces(made) if seen.body.get("stream") else made
+    return 200, write_events(stream_message(made)) if seen.body.get("stream") else made
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -95,7 +77,6 @@ def ask_chat(one: Running, stream: bool) -> tuple[str, list[Any]]:
     if not stream:
         message = answer.json()["choices"][0]["message"]
         return message["content"], message["annotations"]
-    lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
-    deltas = [choice["delta"] for line in lines for choice in json.loads(line)["choices"]]
+    deltas = [choice["delta"] for event in read_events(answer.text) for choice in event["choices"]]
     text = "".join([delta.get("content") or "" for delta in deltas])
     return text, [note for delta in deltas for note in delta.get("annotations") or ()]

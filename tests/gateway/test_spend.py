@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from click.testing import CliRunner
+from tests.event_streams import stream_message, write_events
 from tests.gateway.asking import PATHS, body
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Upstream, upstream
@@ -116,21 +117,13 @@ def test_cached_and_written_tokens_have_their_own_prices(running: Running, plain
 def test_a_cache_that_is_kept_for_an_hour_costs_more(running: Running, plain: Upstream, stream: bool) -> None:
     created = {"ephemeral_5m_input_tokens": 1000, "ephemeral_1h_input_tokens": 2000}
     usage = {"input_tokens": 500, "cache_creation_input_tokens": 3000, "cache_read_input_tokens": 4000}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": []}
-    message |= {"usage": {**usage, "cache_creation": created, "output_tokens": 1}, "stop_sequence": None}
-    text = {"type": "text", "text": "Good."}
-    whole = {**message, "content": [text], "stop_reason": "end_turn"}
-    whole["usage"] = {**message["usage"], "output_tokens": 100}
-    events = [
-        {"type": "message_start", "message": {**message, "stop_reason": None}},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Good."}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 100}},
-        {"type": "message_stop"},
-    ]
-    lines = tuple(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events)
-    plain.answer = lambda seen: (200, lines if stream else whole)
+    message = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+        "content": [{"type": "text", "text": "Good."}], "stop_reason": "end_turn", "stop_sequence": None,
+        "usage": {**usage, "cache_creation": created, "output_tokens": 100},
+    }  # fmt: skip
+    lines = write_events(stream_message(message))
+    plain.answer = lambda seen: (200, lines if stream else message)
     answer = ask(running, "openai-chat", "hourly", stream=stream)
     plain.answer = lambda seen: None
     assert answer.status_code == 200

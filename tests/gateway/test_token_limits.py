@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.event_streams import read_events
 from tests.gateway.asking import PATHS, body
 from tests.gateway.running import Running, gateway, provider, wait_for
 
@@ -113,7 +114,7 @@ def test_the_client_does_not_see_what_it_did_not_ask_for(
 
 
 def _said(stream: str) -> str:
-    chunks = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: {")]
+    chunks = read_events(stream)
     return "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
 
 

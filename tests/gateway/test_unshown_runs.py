@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.event_streams import read_events
 from tests.gateway.running import Running
 from tests.gateway.test_tool_rounds import FACT, StubRunner, chat, running
 from tests.gateway.upstream import Seen
@@ -44,7 +44,7 @@ def ask(one: Running, turns: list[Any], stream: bool = False) -> dict[str, Any]:
     if not stream:
         message: dict[str, Any] = answer.json()["choices"][0]["message"]
         return {"role": "assistant", "content": message["content"], "tool_calls": message["tool_calls"]}
-    lines = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+    lines = read_events(answer.text)
     deltas = [choice["delta"] for line in lines for choice in line["choices"]]
     calls = [call for delta in deltas for call in delta.get("tool_calls") or ()]
     called = {

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import pytest
+from tests.event_streams import read_events
 from tests.gateway.running import Running, gateway, provider
 
 from dragoman.testing import emulator
@@ -135,8 +136,7 @@ class Streamed(Chat):
     def send(self, model: str) -> Any:
         answered = self.stage.running.post(self.path, {**self.body(model), "stream": True}, key=self.key)
         assert answered.status_code == 200, (model, answered.text)
-        frames = [line[6:] for line in answered.text.splitlines() if line.startswith("data: {")]
-        deltas = [one["choices"][0]["delta"] for one in map(json.loads, frames) if one["choices"]]
+        deltas = [one["choices"][0]["delta"] for one in read_events(answered.text) if one["choices"]]
         calls = [call for delta in deltas for call in delta.get("tool_calls") or () if call.get("id")]
         for call in calls:
             call["function"]["arguments"] = "{}"
