@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from google.genai import types
 from tests.event_streams import stream_message, write_events
 from tests.gateway.running import Running, gateway, provider
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
+from tests.judges import judge
 
 from dragoman.emulators.anthropic.hosted_blocks import FOUND_ON_THE_WEB
 from dragoman.emulators.signatures import mint
@@ -56,10 +58,15 @@ TURNS: list[tuple[list[dict[str, Any]], str]] = [
 """What the model gives, round by round. Calls are open when it pauses."""
 
 
+LATER: tuple[list[dict[str, Any]], str] = ([{"type": "text", "text": "Bye."}], "end_turn")
+"""What it gives once the client has asked for something else."""
+
+
 def claude(seen: Seen) -> Answer:
     """Gives the next of its turns, by how many it has been given back."""
-    given = sum(message["role"] == "assistant" for message in seen.body["messages"])
-    content, stop = TURNS[given]
+    roles = [message["role"] for message in seen.body["messages"]]
+    given = roles.count("assistant")
+    content, stop = TURNS[given] if roles.count("user") == 1 else LATER
     message = {
         "id": f"msg_{given}", "type": "message", "role": "assistant", "model": MODEL, "content": content,
         "stop_reason": stop, "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 5},
@@ -176,7 +183,87 @@ def test_anthropics_own_client_goes_on_by_itself(running: Running, behind: Upstr
 def test_a_provider_that_never_ends_is_not_asked_for_ever(
     running: Running, behind: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.gateway.test_paused_answers.TURNS", [TURNS[0]] * 100)
+    monkeypatch.setattr(sys.modules[__name__], "TURNS", [TURNS[0]] * 100)
     answer = running.openai().responses.create(model="m", input=ASKED, tools=[{"type": "web_search"}])
     assert answer.status == "completed"
     assert 2 < len(behind.bodies()) < 30
+
+
+def chat_turn(one: Any, turns: list[Any], stream: bool) -> Any:
+    asked: Any = {"model": "m", "messages": turns, "web_search_options": {}, "stream": stream}
+    answer = one.openai().chat.completions.create(**asked)
+    if not stream:
+        return {"role": "assistant", "content": answer.choices[0].message.content}
+    deltas = [choice.delta for chunk in answer for choice in chunk.choices]
+    return {"role": "assistant", "content": "".join([delta.content or "" for delta in deltas])}
+
+
+def gemini_turn(one: Any, turns: list[Any], stream: bool) -> Any:
+    """Without what the client does not know: words alone."""
+    config = types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())])
+    models = one.gemini().models
+    roles = {"user": "user", "assistant": "model"}
+    contents = [{"role": roles[turn["role"]], "parts": [{"text": turn["content"]}]} for turn in turns]
+    asked: Any = {"model": "m", "contents": contents, "config": config}
+    chunks = list(models.generate_content_stream(**asked)) if stream else [models.generate_content(**asked)]
+    return {"role": "assistant", "content": "".join([chunk.text or "" for chunk in chunks])}
+
+
+SPEAKING: dict[str, Callable[[Any, list[Any], bool], Any]] = {"chat": chat_turn, "gemini": gemini_turn}
+
+
+def given_back(behind: Upstream) -> list[dict[str, Any]]:
+    """The model's turn in the last request, which Claude takes."""
+    last = behind.seen[-1]
+    refusal = judge("anthropic", MODEL, "/v1/messages", last.headers, last.raw)
+    assert refusal is None, refusal
+    (turn,) = [one["content"] for one in last.body["messages"] if one["role"] == "assistant"]
+    blocks: list[dict[str, Any]] = turn
+    return blocks
+
+
+SEARCHES = [block for content, _ in TURNS for block in content if block["type"] not in ("thinking", "text")]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("client", SPEAKING)
+def test_the_next_turn_has_thinking_and_searches_of_every_round(
+    running: Running, behind: Upstream, client: str, stream: bool
+) -> None:
+    turns: list[Any] = [{"role": "user", "content": ASKED}]
+    turns.append(SPEAKING[client](running, turns, stream))
+    SPEAKING[client](running, [*turns, {"role": "user", "content": "Thanks."}], False)
+    words = {"type": "text", "text": turns[-1]["content"]}
+    assert given_back(behind) == [THOUGHT, *SEARCHES, words]
+
+
+NOTE = {"name": "add_note", "description": "Stores a note", "parameters": {"type": "object"}}
+CALLED: list[tuple[list[dict[str, Any]], str]] = [
+    TURNS[0],
+    (
+        [
+            result(2),
+            {**THOUGHT, "thinking": "Keep it.", "signature": mint(f"anthropic/{MODEL}", "Keep it.")},
+            {"type": "tool_use", "id": "toolu_1", "name": "add_note", "input": {"text": "long"}},
+        ],
+        "tool_use",
+    ),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_state_is_found_by_a_call_that_comes_back_without_its_id(
+    running: Running, behind: Upstream, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "TURNS", [*CALLED, LATER])
+    asked: Any = {"contents": [{"role": "user", "parts": [{"text": ASKED}]}]}
+    asked["tools"] = [{"googleSearch": {}}, {"functionDeclarations": [NOTE]}]
+    running.post(f"/v1beta/models/m:{'streamG' if stream else 'g'}enerateContent", asked)
+    called = {"functionCall": {"name": "add_note", "args": {"text": "long"}}}
+    answered = {"functionResponse": {"name": "add_note", "response": {"done": True}}}
+    asked["contents"] += [{"role": "model", "parts": [called]}, {"role": "user", "parts": [answered]}]
+    running.post("/v1beta/models/m:generateContent", asked)
+    back = given_back(behind)
+    everything = [block for content, _ in CALLED for block in content if block["type"] != "text"]
+    assert sorted(map(str, back[:-1])) == sorted(map(str, everything[:-1]))
+    assert back[-1]["name"] == "add_note"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.event_streams import read_events, stream_message, write_events
 from tests.gateway.running import Running, gateway, provider
+from tests.gateway.test_paused_answers import MODEL, THOUGHT, given_back
 from tests.gateway.test_tool_rounds import PAGE, StubRunner, chat, running
 from tests.gateway.upstream import Answer, Seen, upstream
 
@@ -50,6 +51,27 @@ def test_blocks_of_one_round_stay_as_they_are(tmp_path: Path, stream: bool) -> N
     places = [note["url_citation"] for note in notes]
     assert [text[one["start_index"] : one["end_index"]] for one in places] == ["look", "1312 m"]
     assert [block.text for block in claudes.content if block.type == "text"] == [*ROUNDS[0], *ROUNDS[1]]
+
+
+def thoughtful(seen: Seen) -> Answer:
+    """Thinks before its last words."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "docs__add", "input": {}}
+    made = claude(ROUNDS[0], call) if len(seen.body["messages"]) == 1 else claude(ROUNDS[1])
+    made["content"][:0] = [] if len(seen.body["messages"]) == 1 else [THOUGHT]
+    return 200, write_events(stream_message(made)) if seen.body.get("stream") else made
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_thinking_of_the_last_round_is_found_by_the_words_of_all(tmp_path: Path, stream: bool) -> None:
+    with upstream(thoughtful) as behind:
+        config = {"providers": {"p": provider("anthropic", behind.url)}, "models": {"m": {"target": f"p/{MODEL}"}}}
+        with gateway(config, tmp_path) as one:
+            runner = one.services.dispatcher.tools = StubRunner()
+            runner.servers = (McpServer("docs"),)
+            text, _ = ask_chat(one, stream)
+            turns = [*TURNS, {"role": "assistant", "content": text}, {"role": "user", "content": "Thanks."}]
+            one.post("/v1/chat/completions", {"model": "m", "messages": turns})
+    assert given_back(behind) == [THOUGHT, {"type": "text", "text": text}]
 
 
 def thinking(seen: Seen) -> dict[str, Any]:

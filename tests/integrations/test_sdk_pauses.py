@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import httpx2
@@ -11,7 +12,17 @@ import openai
 import pytest
 from google import genai
 from google.genai import types
-from tests.gateway.test_paused_answers import ASKED, ASKING, MODEL, TURNS, claude
+from tests.gateway.test_paused_answers import (
+    ASKED,
+    ASKING,
+    MODEL,
+    SEARCHES,
+    SPEAKING,
+    THOUGHT,
+    TURNS,
+    claude,
+    given_back,
+)
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
 
 from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
@@ -23,9 +34,14 @@ class Sdks:
     def __init__(self, base_url: str, **more: Any) -> None:
         self._given: dict[str, Any] = {"api_key": "k-123456", "base_url": base_url, **more}
 
+    @cached_property
+    def _transport(self) -> Any:
+        """One for all turns, since it remembers."""
+        return DragomanTransport(f"anthropic/{MODEL}", wrap=httpx2.HTTPTransport(verify=False), **self._given)
+
     def openai(self) -> openai.OpenAI:
-        wrapped = DragomanTransport(f"anthropic/{MODEL}", wrap=httpx2.HTTPTransport(verify=False), **self._given)
-        return openai.OpenAI(api_key="unused", http_client=httpx2.Client(transport=wrapped), max_retries=0)  # type: ignore[arg-type]
+        sender = httpx2.Client(transport=self._transport)
+        return openai.OpenAI(api_key="unused", http_client=sender, max_retries=0)  # type: ignore[arg-type]
 
     def async_openai(self) -> openai.AsyncOpenAI:
         sender = httpx2.AsyncHTTPTransport(verify=False)
@@ -37,8 +53,7 @@ class Sdks:
         )
 
     def gemini(self) -> genai.Client:
-        wrapped = DragomanTransport(f"anthropic/{MODEL}", wrap=httpx2.HTTPTransport(verify=False), **self._given)
-        options = types.HttpOptions(httpx_client=httpx2.Client(transport=wrapped))  # type: ignore[arg-type]
+        options = types.HttpOptions(httpx_client=httpx2.Client(transport=self._transport))  # type: ignore[arg-type]
         return genai.Client(api_key="unused", http_options=options)
 
 
@@ -60,6 +75,15 @@ def test_the_sdk_gets_the_whole_answer(behind: Upstream, client: str, stream: bo
     back = [{"role": "assistant", "content": content} for content, _ in TURNS[:2]]
     assert second["messages"] == [*first["messages"], back[0]]
     assert third["messages"] == [*first["messages"], *back]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("client", SPEAKING)
+def test_the_next_turn_has_thinking_and_searches_of_every_round(behind: Upstream, client: str, stream: bool) -> None:
+    sdks, turns = Sdks(behind.url.removesuffix("/v1")), [{"role": "user", "content": ASKED}]
+    turns.append(SPEAKING[client](sdks, turns, stream))
+    SPEAKING[client](sdks, [*turns, {"role": "user", "content": "Thanks."}], False)
+    assert given_back(behind) == [THOUGHT, *SEARCHES, {"type": "text", "text": turns[-1]["content"]}]
 
 
 async def test_an_async_sdk_gets_the_whole_answer(behind: Upstream) -> None:

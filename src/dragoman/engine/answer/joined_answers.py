@@ -30,6 +30,7 @@ from dragoman.dialects.dialect import AnswerContext, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.shared.citations import Page, page_of, place_citation
 from dragoman.engine.answer.provider_runs import ProviderRuns
+from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 
 _MOST_CITED = 32
 _CUT_OFF = (Stop.LENGTH, Stop.CONTEXT)
@@ -61,8 +62,8 @@ class JoinedAnswers:
         """The tools that the gateway ran so far."""
         self.resumes = not dialect(client).pauses
         """An answer that its provider has paused is gone on with here: the client knows no such thing."""
-        self.paused_runs: ProviderRuns | None = None
-        """What the provider ran in the last round, if it paused then."""
+        self.last_round: RoundWriter | None = None
+        """The round that has ended, if another follows."""
         self._codec = dialect(client).provider_tools
         self.cites_whole = self._codec is not None and self._codec.cites is CitationRange.ANSWER
         """Citations speak of the text of the whole answer."""
@@ -196,8 +197,8 @@ class ChoiceWriter:
     def gather(self, events: Sequence[Event]) -> None:
         """Nothing: no other answer follows from this one."""
 
-    def tell_runs_by(self, runs: ProviderRuns) -> None:
-        """Nothing: each answer tells of its own runs."""
+    def go_on(self, runs: ProviderRuns | None, capture: ReasoningCapture | None) -> None:
+        """Nothing: each answer tells of its own runs and has its own state."""
 
     def close(self) -> bytes:
         """Nothing: the end is written with the last answer."""
@@ -230,6 +231,8 @@ class RoundWriter:
         """What stands before the first text of the round."""
         self._provider_runs: ProviderRuns | None = None
         """What tells of the tools that the provider ran in this round."""
+        self._capture: ReasoningCapture | None = None
+        """The state of this round and of those before it."""
 
     def render(self, events: Sequence[Event]) -> bytes:
         with self._joined.lock:
@@ -245,11 +248,17 @@ class RoundWriter:
         """Gather what the model gave, as its provider told it: the next round goes on from there."""
         self._given += events
 
-    def tell_runs_by(self, runs: ProviderRuns) -> None:
-        """Have what the provider ran told as one with what it began in a round before this."""
-        self._provider_runs, runs.is_resumed = runs, self._joined.resumes
-        if self._joined.paused_runs is not None:
-            runs.go_on_from(self._joined.paused_runs)
+    def go_on(self, runs: ProviderRuns | None, capture: ReasoningCapture | None) -> None:
+        """Have what the provider runs told, and what is captured kept, as one with the round before this."""
+        self._provider_runs, self._capture = runs, capture
+        if runs is not None:
+            runs.is_resumed = self._joined.resumes
+        if (last := self._joined.last_round) is None:
+            return
+        if runs is not None and last._provider_runs is not None and last.is_paused:
+            runs.go_on_from(last._provider_runs)
+        if capture is not None and last._capture is not None:
+            capture.go_on_from(last._capture, last.is_paused)
 
     def _shown(self, event: Event) -> list[Event]:
         """What the client sees of an event."""
@@ -322,7 +331,7 @@ class RoundWriter:
         self._joined.note_usage(self._usage)
         if self._joined.cites_whole:
             self._joined.text += "".join([unquote(joined("", literals)) for literals in self._texts.values()])
-        self._joined.paused_runs = self._provider_runs if self.is_paused else None
+        self._joined.last_round = self
 
     def finish(self, stopped: Stopped | None) -> None:
         """The answer ends here; for another reason than the model's if there is one."""

@@ -70,6 +70,15 @@ class ReasoningCapture:
         self._calls: dict[int, tuple[str, list[Part]]] = {}
         self._size = 0
 
+    def go_on_from(self, earlier: ReasoningCapture, has_paused: bool) -> None:
+        """Begin with the words of the round before this one: the client gets both as one answer. Its state comes along
+        if the provider had paused; else it belongs to the calls that were run."""
+        self._turn, self._texts, self._size = earlier._turn, list(earlier._texts), earlier._size
+        if has_paused:
+            self._pending, self._of_words = list(earlier._pending), list(earlier._of_words)
+            plain = earlier._thoughts.values()
+            self._thoughts = dict(enumerate(map(list, plain), -len(plain)))  # this round numbers its parts from 0
+
     def add(self, event: Event) -> None:
         if type(event) not in _RELEVANT:
             return

@@ -213,8 +213,7 @@ class Translation:
         """Be one choice of several that are asked for one by one, or one round of an answer."""
         self._renderer = self._choice = choice
         self.relays = self._relays_whole = False
-        if self._provider_runs is not None:
-            choice.tell_runs_by(self._provider_runs)
+        choice.go_on(self._provider_runs, self._capture)
 
     @property
     def is_joined_in(self) -> bool:
