@@ -153,3 +153,41 @@ def test_a_vendors_own_message_field_stays() -> None:
     body = {"messages": [{"role": "user", "content": [part]}]}
     assert sent(body, "qwen/qwen-vl-plus").json["messages"] == body["messages"]
     assert "min_pixels" not in str(sent(body, "fireworks/m").json)
+
+
+def told_about(**fields: Any) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+    said = [{"type": "document", "source": source, "title": "Q3", **fields}, {"type": "text", "text": "Sum it up."}]
+    return {"max_tokens": 9, "messages": [{"role": "user", "content": said}]}
+
+
+def test_what_is_said_about_a_document_becomes_a_text_before_it() -> None:
+    done = sent(told_about(context="The board's draft."), "gemini/gemini-2.5-flash", source="anthropic")
+    assert done.json["contents"][0]["parts"] == [
+        {"text": "[about the document]\nThe board's draft."},
+        {"inlineData": {"mimeType": "application/pdf", "data": "JVBERi0=", "displayName": "Q3"}},
+        {"text": "Sum it up."},
+    ]
+    assert ("stray-field", "/messages/0/content/0", "nothing", False) in done.changes
+
+
+def test_a_document_of_which_nothing_is_said_gets_no_text() -> None:
+    asked = told_about(context="", citations={"enabled": True})
+    done = run(stray_field, asked, facts(), source="anthropic")
+    assert [type(part).__name__ for part in done.conversation.messages[0].parts] == ["Media", "Text"]
+    assert done.changes == [("/messages/0/content/0", "metadata", False)]
+    assert done.did == ["took out `citations`, `context`"]
+
+
+def test_other_fields_of_such_a_document_are_still_told() -> None:
+    asked = told_about(context="The board's draft.", citations={"enabled": True})
+    done = run(stray_field, asked, facts(), source="anthropic")
+    assert done.changes == [("/messages/0/content/0", "metadata", False)]
+    assert done.did == ["took out `citations`, wrote `context` as a text before it"]
+
+
+def test_claude_gets_what_is_said_about_a_document_as_it_is() -> None:
+    asked = told_about(context="The board's draft.")
+    done = sent(asked, "anthropic/claude-sonnet-4-5", source="anthropic")
+    assert done.json["messages"] == asked["messages"]
+    assert done.changes == []

@@ -50,6 +50,8 @@ class CacheHint(msgspec.Struct, frozen=True, gc=False):
 
 
 BREAKPOINT_FIELD = "prompt_cache_breakpoint"
+CONTEXT_FIELD = "context"
+"""The member of a document with which a client tells the model what the document is."""
 
 
 class Part(msgspec.Struct, frozen=True, gc=False, kw_only=True, repr_omit_defaults=True):

@@ -80,6 +80,7 @@ _UNREADABLE = frozenset(
     {
         *("type", "id", "tool_use_id", "call_id", "cache_control", "caller", "signature", "thoughtSignature"),
         *("encrypted_content", "encrypted_index", "encrypted_stdout", "thought_signature", "content_index", "status"),
+        "enabled",
     }
 )
 LISTINGS = frozenset({"mcp_list_tools", "mcp_tool_listing"})

@@ -7,7 +7,8 @@ to another dialect. The fact `message_fields` lists fields that a target takes. 
 dialect (fact `vendor_fields`) is left out if the target refuses the fields of others, even if it is not known what the
 target does with a field that nobody has. So is a field of a text that the target's version refuses in turns of this
 role (fact `refused_text_fields`), such as `citations` on a user's. A breakpoint of the prompt cache becomes a cache
-hint for a target of another dialect that takes hints.
+hint for a target of another dialect that takes hints. What the client says about a document (`context`) becomes a text
+before it.
 
 Loses metadata.
 
@@ -26,14 +27,17 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY, prefixed
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import (
     BESIDE,
     BREAKPOINT_FIELD,
+    CONTEXT_FIELD,
     CacheHint,
     Call,
     Extras,
     Media,
+    MediaKind,
     Opaque,
     Part,
     Result,
@@ -88,7 +92,24 @@ def _clean_parts(
 ) -> tuple[Part, ...]:
     if not have_fields(parts):
         return parts
-    return kept(parts, [_clean_part(message, part, facts, lasts, notes) for part in parts])
+    cleaned: list[Part] = []
+    for part in parts:
+        clean = _clean_part(message, part, facts, lasts, notes)
+        words = _words_about(part, clean.extras)
+        if words is not None:
+            cleaned.append(words)
+        cleaned.append(clean)
+    return kept(parts, cleaned)
+
+
+def _words_about(part: Part | None, left: Extras | None) -> Text | None:
+    """What the client says about a document, if it is not among the fields that are left."""
+    if type(part) is not Media or part.kind is not MediaKind.DOCUMENT or part.extras is None or part.extras is left:
+        return None
+    words = part.extras.fields.get(CONTEXT_FIELD, b"")
+    if words[:1] != b'"' or words == EMPTY or (left is not None and CONTEXT_FIELD in left.fields):
+        return None
+    return Text(prefixed("[about the document]\n", words))
 
 
 def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: list[Note]) -> Part:
@@ -147,7 +168,13 @@ def _without(extras: Extras, refused: tuple[str, ...]) -> Extras | None:
 def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:
     kept = after.fields if after else {}
     gone = [name for name in (before.fields if before else {}) if name not in kept]
-    return Note(f"took out {_listed(gone)}", message, part, before=before, after=after)
+    did = []
+    if _words_about(part, after) is not None:
+        gone.remove(CONTEXT_FIELD)
+        did = [f"wrote `{CONTEXT_FIELD}` as a text before it"]
+    if not gone:
+        return Note(did[0], message, part, loses=Loss.NOTHING, before=before, after=after)
+    return Note(", ".join([f"took out {_listed(gone)}", *did]), message, part, before=before, after=after)
 
 
 def _listed(names: list[str]) -> str:
