@@ -49,7 +49,7 @@ def _refuse(condition: object, why: str) -> None:
 
 
 def events(body: bytes) -> list[tuple[str, Wire]]:
-    """The events of a stream, as botocore's parser reads them. Raises its ParserError where a frame is damaged."""
+    """The events of a stream, as botocore's parser reads them. Raises its ParserError if a frame is damaged."""
     buffer = EventStreamBuffer()
     buffer.add_data(body)
     found = []

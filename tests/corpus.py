@@ -24,7 +24,7 @@ FULL = os.environ.get("DRAGOMAN_FULL") == "1"
 
 
 def corpus() -> Path:
-    """The folder of the corpus; skips the test that asks where there is none."""
+    """The folder of the corpus; skips the test that asks if there is none."""
     found = Path(os.environ.get("DRAGOMAN_CORPUS", _BESIDE))
     if not found.is_dir():
         pytest.skip("no recorded traffic: set DRAGOMAN_CORPUS to its folder")
@@ -66,9 +66,9 @@ def _stand_in(masked: bytes) -> bytes:
 
 
 RECORDED_AS = {"cohere": "cohere.cohere-chat", "ollama": "ollama.ollama-chat", "bedrock": "*.bedrock-converse"}
-"""Dialects that the corpus calls otherwise, with who answered where others use the same name."""
+"""Dialects that the corpus calls otherwise, with who answered if others use the same name."""
 _PATHS = {"cohere": "/v2/chat"}
-"""The path of a dialect, where the same file holds traffic of an older one."""
+"""The path of a dialect, if the same file holds traffic of an older one."""
 
 
 def recorded_in(dialect: str) -> Iterator[dict[str, Any]]:

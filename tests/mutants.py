@@ -5,7 +5,7 @@ the wrong role. Each one runs in a process of its own, against the test file of 
 tests/rules and tests/engine. A mutant that keeps them green survives, and the run fails.
 
     python tests/mutants.py             breaks everything, and writes docs/reference/mutants.md
-    python tests/mutants.py --check     fails where that page does not list today's mutants
+    python tests/mutants.py --check     fails if that page does not list today's mutants
     python tests/mutants.py late-system breaks the rules and lessons that are named
 """
 

@@ -1,6 +1,6 @@
 """Validators built from the vendors' own SDK types: what a request may hold, apart from anything written here.
 
-An SDK's types are open where Python's are: a `TypedDict` says nothing about further keys. Here they are closed, since
+An SDK's types are as open as Python's: a `TypedDict` says nothing about further keys. Here they are closed, since
 the question is whether a key is published.
 """
 
@@ -23,7 +23,7 @@ Wire = dict[str, Any]
 
 
 def _closed(node: Any) -> Any:
-    """The schema, where objects with listed properties have no others."""
+    """The schema; objects with listed properties have no others."""
     if isinstance(node, list):
         return [_closed(member) for member in node]
     if not isinstance(node, dict):

@@ -1,6 +1,6 @@
 """What the vendors' published types require of an answer, written down from those types and from nothing of ours.
 
-Taken on 2026-11-15 from the JavaScript SDKs, where a member without `?` is required: openai 6.49.0,
+Taken on 2026-11-15 from the JavaScript SDKs, in which a member without `?` is required: openai 6.49.0,
 @anthropic-ai/sdk 1.8.0, @google/genai 2.32.0. The pydantic models of the Python SDKs (openai 3.49.0, anthropic 2.8.0,
 google-genai 3.1.0) require fewer members, and none that is not here. `OPEN_RESPONSES` is what the Open Responses
 specification (schema `ResponseResource`, `FunctionTool`) requires besides; its compliance suite refuses a response

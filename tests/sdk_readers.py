@@ -35,7 +35,7 @@ class Seen(Struct, frozen=True):
 
 
 class ReportedFailure(Exception):
-    """A failure that an SDK gives as the last event of a stream, where others raise."""
+    """A failure that an SDK gives as the last event of a stream, while others raise."""
 
 
 class Served(Struct, frozen=True):

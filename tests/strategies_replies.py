@@ -44,7 +44,7 @@ objects = st.dictionaries(st.text(max_size=8), plain, max_size=4).map(msgspec.js
 
 @st.composite
 def arguments(draw: st.DrawFn, dialect: str) -> bytes:
-    """Mostly an object; where arguments are text, also one that is spread over lines or breaks off, or none at all."""
+    """Mostly an object. If arguments are text, also one that is spread over lines or breaks off, or none at all."""
     whole = draw(objects)
     if dialect in ("anthropic", "gemini", "ollama", "bedrock") or draw(st.integers(0, 3)):
         return whole
@@ -157,7 +157,7 @@ def fragments(reply: Reply, size: int) -> list[Event]:
 def interleaved(events: list[Event]) -> list[Event]:
     """The same with calls side by side: all begin, their fragments come in turn, and all end together.
 
-    Only where the calls come last: parts begin in the order of their numbers.
+    Only if the calls come last: parts begin in the order of their numbers.
     """
     last = max((e.part for e in events if isinstance(e, TextDelta | ReasoningDelta | OpaqueBlock | Signed)), default=-1)
     if any(isinstance(e, CallStarted) and e.part < last for e in events):

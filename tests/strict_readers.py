@@ -26,7 +26,7 @@ class Unacceptable(AssertionError):
 
 class Result(Struct, frozen=True):
     """What such a client ends up with: all text, the last text, and the calls with their arguments as JSON. `order` is
-    that of the parts, where a dialect has only parts."""
+    that of the parts, if a dialect has only parts."""
 
     id: str
     text: str
@@ -69,7 +69,7 @@ def _members(spelled: str) -> tuple[_Member, ...]:
 
 
 def _check(value: Any, table: tables.Table, kind: str, where: str = "") -> Wire:
-    """The value, where it has every member that its type requires."""
+    """The value, if it has every member that its type requires."""
     at = f"{where or kind}"
     _refuse(not isinstance(value, dict), f"{at} is no object: {value!r:.80}")
     for member in _members(table[kind]):
@@ -312,7 +312,7 @@ class _CurrentItem:
 
     def __init__(self, event: Wire, number: int) -> None:
         self.index, self.item = event["output_index"], event["item"]
-        _refuse(self.index != number, f"item {self.index} where {number} was due")
+        _refuse(self.index != number, f"item {self.index} instead of {number}")
         _refuse(not self.item.get("id"), f"an item without an id: {self.item}")
         self.part = ""
         self.grown: list[str] = []
@@ -325,7 +325,7 @@ class _CurrentItem:
         if kind.endswith("part.added"):
             _refuse(self.part, "a second part before the first is done")
             place = event.get("content_index", event.get("summary_index"))
-            _refuse(place != len(self.texts), f"part {place} where {len(self.texts)} was due")
+            _refuse(place != len(self.texts), f"part {place} instead of {len(self.texts)}")
             self.part, self.grown = event["part"]["type"], []
         elif kind.endswith("part.done"):
             self._end_part(event)
@@ -452,7 +452,7 @@ class _CurrentBlock:
     """The one block that a client keeps."""
 
     def __init__(self, event: Wire, number: int) -> None:
-        _refuse(event["index"] != number, f"block {event['index']} where {number} was due")
+        _refuse(event["index"] != number, f"block {event['index']} instead of {number}")
         self.index: int = event["index"]
         self.block: Wire = dict(event["content_block"])
         kind = self.block.get("type", "")
@@ -777,7 +777,7 @@ def _bytes(body: bytes) -> bytes:
 
 
 _CUT: Mapping[str, Callable[[bytes], Any]] = {"ollama": _lines, "bedrock": _bytes}
-"""How a stream is cut into frames, where it is no server-sent events."""
+"""How a stream is cut into frames, if it is no server-sent events."""
 
 _READERS: Mapping[str, tuple[_Whole, _Streamed]] = {
     "openai-chat": (_chat, _chat_stream),

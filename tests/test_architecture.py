@@ -80,7 +80,7 @@ EMULATORS = {"responses": "openai-responses"}
 """The dialect of an emulator's package that is not called after it."""
 
 MAY_NAME_A_DIALECT = {
-    "conversation/dialect_names.py": "the Literal type: the one place where all names stand",
+    "conversation/dialect_names.py": "the Literal type: the one place for all names",
     "config/importers/claude_code_router.py": "maps another program's words for wire formats to profiles",
     "config/importers/lazyrouter.py": "maps another program's words for wire formats to profiles",
     "config/importers/litellm.py": "maps another program's provider prefixes to profiles",

@@ -1,4 +1,4 @@
-"""Decisions where the sources disagree."""
+"""Decisions about what the sources disagree on."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dra
 
 @cache
 def script() -> str:
-    """Its text. The test is skipped where npm or the registry is not there."""
+    """Its text. The test is skipped if npm or the registry is not there."""
     folder = _CACHE / PACKAGE
     found = folder / "node_modules" / "axe-core" / "axe.min.js"
     if not found.exists():

@@ -84,7 +84,7 @@ def test_the_text_says_what_the_values_would(value: Any, spelling: int) -> None:
 
 # Recorded answers of other vendors that the strictest client refuses for more than a missing member.
 BEYOND = {
-    "the content is no text": "Mistral writes its content as parts where it thinks",
+    "the content is no text": "Mistral writes its content as parts if it thinks",
     "finish_reason is": "a word of the vendor's own",
     "completion.object": "a word of the vendor's own",
     "the tokens do not add up": "the vendor counts reasoning apart",
@@ -92,8 +92,8 @@ BEYOND = {
     "an empty list of calls": "written out by the vendor",
     "calls, and the reason to": "the tool was forced, or the vendor says so",
     "the same id of an item twice": "written so by xAI",
-    "reasoning setting is no object": "the text of the reasoning where the setting belongs",
-    "response.top_p is null": "xAI writes null where Open Responses has a number",
+    "reasoning setting is no object": "the text of the reasoning instead of the setting",
+    "response.top_p is null": "xAI writes null instead of the number of Open Responses",
     "the status": "not answered yet",
 }
 

@@ -1,4 +1,4 @@
-"""A data URL where a dialect has the bytes alone: its bytes are sent, and it is reported."""
+"""A data URL, if a dialect has the bytes alone: its bytes are sent, and it is reported."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_nearly_all_recorded_messages_fit_the_schema(name: str) -> None:
 
 
 RECORDED = {"ollama": 24, "cohere": 57}
-"""How many there are, where there are few: then all of them are read, and else one in three."""
+"""How many there are, if there are few: then all of them are read, and else one in three."""
 
 
 def recorded(name: str) -> Iterator[bytes]:

@@ -447,7 +447,7 @@ ENDS = {Stop.END: 1700000007, Stop.LENGTH: None, Stop.FILTER: None}
 
 @pytest.mark.parametrize("reason", ENDS)
 def test_only_a_completed_response_says_when_it_was(reason: Stop) -> None:
-    """As OpenAI's own: null while it is in progress and where it is incomplete, whole seconds where it is completed."""
+    """As OpenAI's own: null while it is in progress and if it is incomplete, whole seconds if it is completed."""
     ticking = AnswerContext(model="m", created=1700000000, clock=lambda: 1700000007.9)
     events = [Started("r", "m"), TextDelta(0, 0, b'"Hi"'), Stopped(0, reason), Ended()]
     whole = orjson.loads(render_answer(folded(events), ticking))

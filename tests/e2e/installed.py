@@ -20,7 +20,7 @@ CLIENTS = HERE / "clients"
 asked_for = pytest.mark.skipif(
     not os.environ.get("DRAGOMAN_E2E"), reason="installs real clients: run it with `make e2e` (DRAGOMAN_E2E=1)"
 )
-"""These tests run only where somebody wants them."""
+"""These tests run only if somebody wants them."""
 
 
 def npm() -> Path:
@@ -68,7 +68,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def run(command: list[str], home: Path, seconds: float = 120, cwd: Path | None = None, **more: str) -> str:
-    """A client's own output; its complaint where it fails. After the time is up, it ends with all that it started."""
+    """A client's own output; its complaint if it fails. After the time is up, it ends with all that it started."""
     return hear(command, home, seconds, cwd, **more)[0]
 
 

@@ -101,7 +101,7 @@ def is_relayed(tag: str, reader: Reader) -> bool:
     """Whether an OpenAI client hears a provider of its own dialect word for word.
 
     The pieces of parallel calls then come one call after the other, as all these providers send them: the clients
-    themselves fail where they are mixed.
+    themselves fail if they are mixed.
     """
     client = tag.split(".")[0]
     if reader is RESPONSES:

@@ -43,7 +43,7 @@ answers and with streams. Agents stream, and their tool is the shell.
 
 
 def write(outcomes: Outcomes) -> None:
-    """Only where every client met every provider."""
+    """Only if every client met every provider."""
     wanted = {(client, one.name) for client in (*AGENTS, *CLIENTS) for one in UPSTREAMS}
     if wanted <= outcomes.keys():
         PAGE.write_text("\n".join(_lines(outcomes)) + "\n", encoding="utf-8")

@@ -28,7 +28,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Upstream:
-    """One provider with one model. `thinks_on` and `proofs` are None where the model has no reasoning to return."""
+    """One provider with one model. `thinks_on` and `proofs` are None if the model has no reasoning to return."""
 
     name: str
     title: str
@@ -37,7 +37,7 @@ class Upstream:
     reader: Reader
     thinks_on: Callable[[Body], bool] | None = None
     proofs: Callable[[Body], list[str]] | None = None
-    """The reasoning that stands with the turns that called tools: its text where there is one, else "sealed"."""
+    """The reasoning that stands with the turns that called tools: its text if there is one, else "sealed"."""
     silent: bool = False
     """Whether the model hides its thoughts from clients of its own dialect that do not ask for a summary."""
 

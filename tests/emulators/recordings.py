@@ -14,7 +14,7 @@ _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 
 def corpus() -> Path:
-    """The folder of the corpus; skips the test that asks where there is none."""
+    """The folder of the corpus; skips the test that asks if there is none."""
     found = Path(os.environ.get("DRAGOMAN_CORPUS", _BESIDE))
     if not found.is_dir():
         pytest.skip("no recorded traffic: set DRAGOMAN_CORPUS to its folder")

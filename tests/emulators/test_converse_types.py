@@ -42,7 +42,7 @@ def converse_shape() -> Any:
 
 
 def as_parameters(value: Any, shape: Any) -> Any:
-    """A body as botocore takes it: bytes where JSON has base64."""
+    """A body as botocore takes it: bytes instead of JSON's base64."""
     match shape.type_name:
         case "structure" if isinstance(value, dict) and not getattr(shape, "is_document_type", False):
             members = shape.members

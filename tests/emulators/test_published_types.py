@@ -88,7 +88,7 @@ EXCEPTIONS: Mapping[str, Exceptions] = {
         "tool_choice": ("null",),
     },
     "anthropic": {},
-    # recorded: null for keys at the top; the JSON parser takes one value where a list is expected
+    # recorded: null for keys at the top; the JSON parser takes one value for a list
     "gemini": {
         "systemInstruction": ("null",),
         "toolConfig": ("null",),
@@ -164,7 +164,7 @@ GENERATED: Mapping[str, Exceptions] = {
     "anthropic": {},
     "gemini": {
         **EXCEPTIONS["gemini"],
-        # one value where a list is expected
+        # one value for a list
         "tools/*/functionDeclarations": ("object for list",),
     },
 }

@@ -47,7 +47,7 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
         None,
         Retry(7),
     ),
-    ("also where it asks for nothing", History(tries=2), failed(Kind.RATE_LIMIT, retry_after=0), None, Retry(0)),
+    ("also if it asks for nothing", History(tries=2), failed(Kind.RATE_LIMIT, retry_after=0), None, Retry(0)),
     ("too long a wait is none", History(tries=1), failed(Kind.RATE_LIMIT, retry_after=31), None, GiveUp()),
     (
         "but another target's chance",

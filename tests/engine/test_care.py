@@ -1,4 +1,4 @@
-"""Doubt: what is taken as a refusal where nobody knows, and what an accepted careful request proves (K19, K20)."""
+"""Doubt: what is taken as a refusal if nobody knows, and what an accepted careful request proves (K19, K20)."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def test_every_rule_has_a_headline() -> None:
 
 @pytest.mark.parametrize(("words", "found"), [(3000, []), (12_000, ["context-length"])])
 def test_a_conversation_that_is_too_long_for_its_model(words: int, found: list[str]) -> None:
-    """The window comes from the catalogue where the host states none."""
+    """The window comes from the catalogue if the host states none."""
     request = {"model": "m", "messages": [{"role": "user", "content": "word " * words}]}
     findings = lint(request, targets="openai-compatible-strict/gpt-4")
     assert [one.rule for one in findings] == found

@@ -27,7 +27,7 @@ VALUES = frozenset({"args", "response", "parameters", "parametersJsonSchema", "r
 
 
 def leads_to(value: Any, at: str) -> str:
-    """What a pointer finds: "it", "its parent" where an object lacks the last member, or "nothing"."""
+    """What a pointer finds: "it", "its parent" if an object lacks the last member, or "nothing"."""
     steps = [unescaped(step) for step in at.split("/")[1:]]
     for index, step in enumerate(steps):
         if isinstance(value, list) and step.isdigit() and int(step) < len(value):

@@ -24,7 +24,7 @@ DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 SUMMARISED = ("openai-responses", "gemini")
 """Their reasoning is shown as a summary, if at all."""
 SMALLEST = 10
-"""An error is measured against the reported count, and against ten where that is smaller."""
+"""An error is measured against the reported count, and against ten if that is smaller."""
 LARGEST_ERROR = 0.25
 """That nine of ten recorded answers stay below. `docs/guide/tokens.md` states it."""
 

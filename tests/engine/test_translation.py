@@ -69,7 +69,7 @@ def test_ids_and_names_reach_the_sdk_as_the_client_knows_them(server: Loopback) 
 
 
 _ERROR = {"bedrock": b"xception"}
-"""How a stream names an error, where it does not call it so."""
+"""How a stream names an error, if it does not call it so."""
 _SENTENCES = ("bedrock", "cohere")
 """Dialects whose errors are a sentence, and their kind a status or a header."""
 
@@ -229,7 +229,7 @@ _SERVER_SIDE = frozenset({FailureKind.SERVER, FailureKind.OVERLOADED})
 
 
 def raised(server: Loopback, dialect: str, failure: Failure) -> Exception:
-    """What the SDK raises where the failure comes with a status."""
+    """What the SDK raises if the failure comes with a status."""
     status, headers, body = registry.dialect(dialect).answers.render_error(failure, ANSWERING)
     server.serve(body, False, status, headers)
     with pytest.raises(Exception) as caught:

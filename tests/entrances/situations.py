@@ -58,7 +58,7 @@ class Situation:
     fallback: Judge | None = None
 
     def new_judge(self) -> Judge:
-        """One that has not judged yet, where it remembers."""
+        """A judge that remembers is a new one, which has not judged yet."""
         return self.judge() if isinstance(self.judge, type) else self.judge
 
     def question(self, stream: bool) -> Question:

@@ -68,7 +68,7 @@ def _stage(situation: Situation, behind: Upstream, folder: Path, stack: ExitStac
 
 
 def _asked(entrance: Entrance, situation: Situation, stream: bool, behind: Upstream) -> tuple[Shown, list[Any]]:
-    """Ask, and ask again where memory matters; what was shown and sent the first time."""
+    """Ask, and ask again if memory matters; what was shown and sent the first time."""
     question = situation.question(stream)
     shown, sent = _ask(entrance, question, behind)
     _check(entrance, shown, sent, situation)

@@ -87,5 +87,5 @@ def path(dialect: str, model: str) -> str:
 
 
 def status_of(error: Exception) -> int | None:
-    """The HTTP status that the SDK saw; None where it saw none."""
+    """The HTTP status that the SDK saw; None if it saw none."""
     return getattr(error, "status_code", None) or getattr(error, "code", None)

@@ -46,7 +46,7 @@ PLACES = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-dragoman
 
 
 def answer(seen: Seen) -> tuple[int, Any]:
-    """Anthropic's API, as far as it is asked here. It quotes the credential where it can."""
+    """Anthropic's API, as far as it is asked here. It quotes the credential if it can."""
     if "count_tokens" in seen.path:
         return 200, {"input_tokens": 41}
     if seen.path.startswith("/v1/models"):

@@ -137,7 +137,7 @@ RETIRED = "curie"
 
 
 def test_recorded_completions_are_passed_on_and_read_by_the_sdk(tmp_path: Path) -> None:
-    """Byte for byte, where the provider has the endpoint for the model."""
+    """Byte for byte, if the provider has the endpoint for the model."""
     recorded = [one for one in exchanges("*.openai-completions.jsonl") if one["provider"] in PROFILES]
     recorded = [one for one in recorded if one["request"]["body"]["model"] != RETIRED]
     assert len(recorded) > 20

@@ -80,7 +80,7 @@ def test_an_answer_that_nobody_reads_is_given_up(served: Served, kind: str) -> N
 
 
 def drained(line: socket.socket) -> int:
-    """The bytes that were on the way when the connection was reset. Fails where it ended in order.
+    """The bytes that were on the way when the connection was reset. Fails if it ended in order.
 
     After a FIN the kernel of the gateway would keep megabytes for the client, for as long as the client likes.
     """

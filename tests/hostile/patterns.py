@@ -2,7 +2,7 @@
 
 They are found in three ways, so that none is forgotten: in the values of every module (inside tuples, dicts, structs
 and bound methods too), in the source of every function, and in the facts of the profiles. A pattern that is built when
-the program runs needs an example in `BUILT`; the test fails where it has none.
+the program runs needs an example in `BUILT`; the test fails if it has none.
 """
 
 from __future__ import annotations

@@ -269,15 +269,15 @@ REQUESTS: tuple[Request, ...] = (
     Request("a list instead of an object", lambda d, n: b"[" + dump(body(d, [user(d)])) + b"]" * n, 1_000, REFUSED),
     Request("only opening brackets", lambda d, n: b"[" * n, 150_000, REFUSED),
     Request("only quotes", lambda d, n: b'"' * n, 8_000_000, REFUSED),
-    Request("a text where an object belongs", lambda d, n: dump(body(d, ["x"] * n)), 9_000),  # type: ignore[list-item]
-    Request("numbers where messages belong", lambda d, n: dump(body(d, [1] * n)), 90_000),  # type: ignore[list-item]
-    Request("objects of nothing where messages belong", lambda d, n: dump(body(d, [{}] * n)), 60_000),
-    Request("lists where messages belong", lambda d, n: dump(body(d, [[]] * n)), 60_000),  # type: ignore[list-item]
-    Request("numbers where parts belong", lambda d, n: dump(body(d, [_odd_parts(d, 1, n)])), 90_000),
-    Request("objects of nothing where parts belong", lambda d, n: dump(body(d, [_odd_parts(d, {}, n)])), 60_000),
+    Request("a text instead of an object", lambda d, n: dump(body(d, ["x"] * n)), 9_000),  # type: ignore[list-item]
+    Request("numbers instead of messages", lambda d, n: dump(body(d, [1] * n)), 90_000),  # type: ignore[list-item]
+    Request("objects of nothing instead of messages", lambda d, n: dump(body(d, [{}] * n)), 60_000),
+    Request("lists instead of messages", lambda d, n: dump(body(d, [[]] * n)), 60_000),  # type: ignore[list-item]
+    Request("numbers instead of parts", lambda d, n: dump(body(d, [_odd_parts(d, 1, n)])), 90_000),
+    Request("objects of nothing instead of parts", lambda d, n: dump(body(d, [_odd_parts(d, {}, n)])), 60_000),
     Request("parts of a part", lambda d, n: dump(body(d, [_odd_parts(d, ["x"] * n, 1)])), 90_000),
-    Request("numbers where tools belong", lambda d, n: dump(body(d, [user(d)], [1] * n)), 90_000),  # type: ignore[list-item]
-    Request("objects of nothing where tools belong", lambda d, n: dump(body(d, [user(d)], [{}] * n)), 60_000),
+    Request("numbers instead of tools", lambda d, n: dump(body(d, [user(d)], [1] * n)), 90_000),  # type: ignore[list-item]
+    Request("objects of nothing instead of tools", lambda d, n: dump(body(d, [user(d)], [{}] * n)), 60_000),
 )
 
 
@@ -334,7 +334,7 @@ UPGRADED = frozenset({101})
 
 
 def _responses(path: str, count: int, **members: Any) -> bytes:
-    """A request of Responses with so many texts where items belong."""
+    """A request of Responses with so many texts instead of items."""
     return post("/v1" + path, dump({"model": "anthropic/hello", "input": ["x"] * count, **members}))
 
 

@@ -1,7 +1,7 @@
 """Every pattern of the package is linear: a character of a long text costs no more than one of a short text.
 
 The best of many tries counts, each shorter than a slice of the processor, and only the ratio of two lengths is looked
-at, so neither the speed of the machine nor what else it does matters: a quadratic pattern grows by a hundred where
+at, so neither the speed of the machine nor what else it does matters: a quadratic pattern grows by a hundred, and
 twenty is allowed.
 """
 

@@ -75,7 +75,7 @@ def gateway(provider: HostileProvider, tmp_path_factory: pytest.TempPathFactory)
 
 
 def ask(gateway: Running, sent: bytes) -> int:
-    """The status of the answer; 0 where the connection was closed without one."""
+    """The status of the answer; 0 if the connection was closed without one."""
     with socket.create_connection(("127.0.0.1", int(gateway.url.rpartition(":")[2])), 30) as line:
         writer = threading.Thread(target=_send, args=(line, sent), daemon=True)
         writer.start()
@@ -166,7 +166,7 @@ TARGETS = ("anthropic/claude-opus-4-8", "gemini/gemini-3-pro-preview", "mistral/
 
 
 def pairs(line: Request) -> Iterator[tuple[str, str]]:
-    """Every dialect of a line and every target at least once; each with each in the full run or where few are."""
+    """Every dialect of a line and every target at least once; each with each in the full run, or if there are few."""
     if FULL or len(line.dialects) < len(TARGETS):
         return product(line.dialects, TARGETS)
     turn = REQUESTS.index(line)

@@ -1,6 +1,6 @@
 """Law 10, linear: ten times the conversation costs ten times the work and the memory.
 
-Work is counted in calls, or in CPU time where a loop needs no call. Then only the ratio of two sizes is looked at, with
+Work is counted in calls, or in CPU time if a loop needs no call. Then only the ratio of two sizes is looked at, with
 a margin of three: what grows with the square is above it on any machine, and noise is measured again.
 """
 

@@ -148,7 +148,7 @@ def test_laws_6_and_9_hold_for_summaries(messages: tuple[Message, ...]) -> None:
 
 
 def _speaks_late(messages: tuple[Message, ...]) -> bool:
-    """An instruction within the turns stands among the first where all before it is summed up."""
+    """An instruction within the turns stands among the first if all before it is summed up."""
     first = next((at for at, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
     return any(message.role is Role.SYSTEM for message in messages[first:])
 

@@ -58,7 +58,7 @@ def meaning(conversation: Conversation) -> Any:
     """Ids by their order, since some wires have none; the model's messages in a row as one: Responses tells items.
 
     Thoughts come first and sorted: Chat has a field for each kind of them, and no order among these. A tool that does
-    not say whether it is strict is written as not strict where silence would make it so, and an answer that nobody
+    not say whether it is strict is written as not strict if silence would make it so, and an answer that nobody
     asked to store as not to be stored. State that travels between platforms of one model is that of the platform whose
     dialect it is written in. A breakpoint of the prompt cache is read as a field of its part, and a rule makes a hint
     of it for other dialects. Thinking that is a part of Chat's content is read as that part.

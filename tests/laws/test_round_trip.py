@@ -1,4 +1,4 @@
-"""Law 7, round trip: the client's own names and ids can be had back, and opaque state goes where it is valid only."""
+"""Law 7, round trip: the client's own names and ids can be had back, and opaque state goes only to its own makers."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_stream_equals_whole(
     body = registry.dialect(upstream).answers.render(reply, ANSWERING)
     assert told_at_once(collect(registry.dialect(upstream).answers.parse(body))) == told_at_once(folded(upstream, wire))
     one, other = streamed(upstream, client, wire, size), whole(upstream, client, body)
-    # Cohere's only word for an answer that was withheld is ERROR; where nothing else is seen, that is a failure.
+    # Cohere's only word for an answer that was withheld is ERROR. If nothing else is seen, that is a failure.
     withheld = client == "cohere" and reply.choices[0].stop in (Stop.FILTER, Stop.REFUSAL)
     assert isinstance(one, Reply) or withheld or reply.choices[0].stop in (Stop.ERROR, Stop.BROKEN_CALL)
     assert seen(client, one) == seen(client, other)

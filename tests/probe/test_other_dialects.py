@@ -174,7 +174,7 @@ WIDER = {
 
 @pytest.mark.parametrize("name", asked_names())
 def test_a_question_asks_for_what_its_fact_decides(name: str) -> None:
-    """Its request is changed where the fact says that it is refused, unless another fact has it changed anyway."""
+    """Its request is changed if the fact says that it is refused, unless another fact has it changed anyway."""
     idle = [
         question.id
         for question in asked_dialect(name).questions

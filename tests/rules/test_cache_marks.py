@@ -1,4 +1,4 @@
-"""`cache-marks`: a cache hint where one would save money."""
+"""`cache-marks`: a cache hint if one would save money."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def hinted(done: Run) -> list[tuple[int, int]]:
 
 PLACES: dict[str, tuple[str, tuple[int, int], str]] = {
     "the last part of the opening": ("system: A\nsystem: B\n+ C\nuser: Hi\nuser: There", (1, 1), "/messages/1"),
-    "the first user turn where there is no opening": (
+    "the first user turn if there is no opening": (
         "assistant: A\nuser: Hi\n+ there\nuser: More",
         (1, 1),
         "/messages/1",
     ),
-    "the first user turn where the opening is empty": ("system: []\nuser: Hi", (1, 0), "/messages/1"),
+    "the first user turn if the opening is empty": ("system: []\nuser: Hi", (1, 0), "/messages/1"),
     "the first user turn that says something": ("user: []\nuser: Hi", (1, 0), "/messages/1"),
 }
 

@@ -69,7 +69,7 @@ def test_a_call_without_a_result_is_renamed_alone() -> None:
 
 UNTOUCHED = {
     "ids that differ": ("call f(a) {}\nresult a: 1\ncall f(b) {}\nresult b: 2", TURNS),
-    "two turns where only one turn is looked at": (TWICE, IN_TURN),
+    "two turns if only one turn is looked at": (TWICE, IN_TURN),
     "a target that takes them": (ONE_TURN, facts(duplicate_ids="accepts", duplicate_ids_in_turn="accepts")),
 }
 

@@ -58,7 +58,7 @@ REPAIRS: dict[str, tuple[Facts, str, str, str, bool]] = {
         "/messages/0",
         False,
     ),
-    "blank text alone is empty where the target says so": (
+    "blank text alone is empty if the target says so": (
         refuses(blank_text="refuses"),
         "user: Hi\nassistant: \\u0020\\n\nuser: Hm",
         "user: Hi\nuser: Hm",
@@ -79,14 +79,14 @@ def test_repairs(name: str) -> None:
 UNTOUCHED: dict[str, tuple[str, Facts]] = {
     "words": ("system: S\nuser: Hi\nassistant: Hello", ALL),
     "a target that takes all of it": ("user:\n\nassistant:\n\nsystem:", refuses()),
-    "an empty user turn where only the assistant's are refused": ("user:", refuses(empty_assistant="refuses")),
-    "an empty assistant turn where only the user's are refused": (
+    "an empty user turn if only the assistant's are refused": ("user:", refuses(empty_assistant="refuses")),
+    "an empty assistant turn if only the user's are refused": (
         "user: Hi\nassistant:",
         refuses(empty_user="refuses"),
     ),
-    "an empty text where only blank ones are refused": ("user:", refuses(blank_text="refuses")),
+    "an empty text if only blank ones are refused": ("user:", refuses(blank_text="refuses")),
     "blank text beside others": ("user: \\u0020\n+ Hi", ALL),
-    "an empty text beside others where they are taken": ("user:\n+ Hi", refuses(empty_user="refuses")),
+    "an empty text beside others if they are taken": ("user:\n+ Hi", refuses(empty_user="refuses")),
     "an empty result": ("call f(c1) {}\nresult c1:", ALL),
 }
 

@@ -107,7 +107,7 @@ PATHS = {"anthropic": "/v1/messages", "deepseek": "/chat/completions"}
 
 
 def refusal(profile: str, body: dict[str, Any]) -> str:
-    """What the emulator says against a body; empty where it takes it."""
+    """What the emulator says against a body; empty if it takes it."""
     refused = judge(
         profile, body["model"], PATHS[profile], {"anthropic-version": "2023-06-01"}, msgspec.json.encode(body)
     )

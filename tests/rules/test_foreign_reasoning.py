@@ -46,7 +46,7 @@ FOREIGN = {
     "another dialect": (state("gemini"), own()),
     "another kind of state": (state(kind="encrypted_content"), own()),
     "another provider": (state(provider="b"), own()),
-    "another model, where only the same one reads it": (state(provider="a", model="n"), own(reasoning_scope="model")),
+    "another model, if only the same one reads it": (state(provider="a", model="n"), own(reasoning_scope="model")),
     "a target whose own state was refused": (state(), own(reasoning_trusted=False)),
     "nobody's: the signature is empty": (Opaque(kind="signature", json=b'""', origin=Origin("anthropic")), own()),
 }
@@ -74,7 +74,7 @@ OWN = {
     "of unknown make, in its own dialect": (state(), own()),
     "its own": (state(provider="a", model="m"), own(reasoning_scope="model")),
     "its own, of a model that it does not name": (state(provider="a"), own(reasoning_scope="model")),
-    "of another model, where they share it": (state(provider="a", model="n"), own(reasoning_scope="provider")),
+    "of another model, if they share it": (state(provider="a", model="n"), own(reasoning_scope="provider")),
     "of the same family": (state(provider="fam"), own(family="fam")),
 }
 

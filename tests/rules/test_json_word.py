@@ -1,4 +1,4 @@
-"""`json-word`: JSON asked for where no message says the word."""
+"""`json-word`: JSON is asked for, and no message says the word."""
 
 from __future__ import annotations
 

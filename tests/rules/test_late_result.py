@@ -65,8 +65,8 @@ def test_repairs(name: str) -> None:
 
 UNTOUCHED: dict[str, tuple[str, Facts]] = {
     "right after the call": ("user: Hi\ncall f(a) {}\nresult a: 1\nuser: Hm", LATE),
-    "another order where it does not matter": ("call f(a) {}\ncall f(b) {}\nresult b: 2\nresult a: 1", LATE),
-    "a late one where it does not matter": ("call f(a) {}\nuser: Hm\nresult a: 1", ORDER),
+    "another order if it does not matter": ("call f(a) {}\ncall f(b) {}\nresult b: 2\nresult a: 1", LATE),
+    "a late one if it does not matter": ("call f(a) {}\nuser: Hm\nresult a: 1", ORDER),
     "calls in two messages that count as one turn": ("call f(a) {}\n\ncall f(b) {}\nresult a: 1\nresult b: 2", APART),
     "a result without its call": ("user: Hi\nresult a: 1", LATE),
     "a call without its result": ("call f(a) {}\nuser: Hm", LATE),

@@ -17,19 +17,19 @@ BEFORE_ANSWER = facts(system_place="before-answer")
 TALK = "system: S\nuser: Hi\nsystem: L\nassistant: Hello"
 
 AS_USER: dict[str, tuple[Facts, str, str, list[str]]] = {
-    "where only the opening is allowed": (
+    "if only the opening is allowed": (
         OPENING,
         TALK,
         "system: S\nuser: Hi\nuser: [System] L\nassistant: Hello",
         ["/messages/2"],
     ),
-    "where there is only a field": (
+    "if there is only a field": (
         facts(system_place="top-level"),
         TALK,
         "system: S\nuser: Hi\nuser: [System] L\nassistant: Hello",
         ["/messages/2"],
     ),
-    "where it is taken and not heeded": (
+    "if it is taken and not heeded": (
         facts(late_system="refuses"),
         TALK,
         "system: S\nuser: Hi\nuser: [System] L\nassistant: Hello",
@@ -41,19 +41,19 @@ AS_USER: dict[str, tuple[Facts, str, str, list[str]]] = {
         "user: Hi\nassistant: A\nuser: [System] L\nuser: [System] M\nuser: B",
         ["/messages/2", "/messages/3"],
     ),
-    "after the assistant, where it must follow the user": (
+    "after the assistant, if it must follow the user": (
         AFTER_USER,
         "user: Hi\nassistant: A\nsystem: L\nuser: B",
         "user: Hi\nassistant: A\nuser: [System] L\nuser: B",
         ["/messages/2"],
     ),
-    "before the user, where it must precede the answer": (
+    "before the user, if it must precede the answer": (
         BEFORE_ANSWER,
         "user: Hi\nsystem: L\nuser: B",
         "user: Hi\nuser: [System] L\nuser: B",
         ["/messages/1"],
     ),
-    "after the assistant's words, where it must follow the user": (
+    "after the assistant's words, if it must follow the user": (
         BEFORE_ANSWER,
         "user: Hi\nassistant: A\nsystem: L\nassistant: B",
         "user: Hi\nassistant: A\nuser: [System] L\nassistant: B",
@@ -96,7 +96,7 @@ def test_the_choice_opening_without_any_other_system_message() -> None:
 UNTOUCHED: dict[str, tuple[str, Facts, str | None]] = {
     "none that is late": ("system: S\nsystem: T\nuser: Hi", OPENING, None),
     "a target that takes it anywhere": (TALK, facts(system_place="anywhere"), None),
-    "after the user, where that is enough": ("user: Hi\nsystem: L\nuser: B", AFTER_USER, None),
+    "after the user, if that is enough": ("user: Hi\nsystem: L\nuser: B", AFTER_USER, None),
     "between the user and the answer": ("user: Hi\nsystem: L\nassistant: A", BEFORE_ANSWER, None),
     "at the end": ("user: Hi\nsystem: L", BEFORE_ANSWER, None),
     "after results": ("user: Hi\ncall f(a) {}\nresult a: 1\nsystem: L", BEFORE_ANSWER, None),

@@ -1,4 +1,4 @@
-"""A rule may look for odd ids and names only where its target takes all common ones."""
+"""A rule may look for odd ids and names only if its target takes all common ones."""
 
 from __future__ import annotations
 

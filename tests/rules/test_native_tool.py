@@ -298,7 +298,7 @@ CHOICES: dict[str, tuple[dict[str, Any], str, str, Any]] = {
         "anthropic/claude-opus-4-8",
         {"type": "any"},
     ),
-    "where nothing can be forced": (
+    "if nothing can be forced": (
         claude(WEB, tool_choice={"type": "tool", "name": "web_search"}),
         "anthropic",
         "gemini/gemini-2.5-flash",

@@ -39,7 +39,7 @@ REPAIRS: dict[str, tuple[Facts, str, str, tuple[str, str, bool]]] = {
         "user: Hi\nuser: More",
         ("/messages/1", "metadata", False),
     ),
-    "a user's turn where only those are refused": (
+    "a user's turn if only those are refused": (
         facts(no_parts="accepts", no_user_parts="refuses"),
         "user: []\nassistant: []",
         "user: (empty)\nassistant: []",

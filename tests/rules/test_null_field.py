@@ -85,7 +85,7 @@ UNTOUCHED = {
     "a target that ignores unknown fields": (LENIENT, {**HI, "parsed": None}),
     "a field that holds something": (STRICT, {**HI, "parsed": 1}),
     "no further fields": (STRICT, HI),
-    "an empty list of calls where it is taken": (LENIENT, {"role": "assistant", "content": "x", "tool_calls": []}),
+    "an empty list of calls if it is taken": (LENIENT, {"role": "assistant", "content": "x", "tool_calls": []}),
 }
 
 

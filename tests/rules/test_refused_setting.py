@@ -126,8 +126,8 @@ def test_a_response_format_that_the_target_does_not_have(form: dict[str, Any], k
 
 
 FIELDS: dict[str, tuple[Facts, bool]] = {
-    "a field that nobody knows, where they are taken": (facts(unknown_settings="accepts"), True),
-    "a field that nobody knows, where they are refused": (facts(unknown_settings="refuses"), False),
+    "a field that nobody knows, if they are taken": (facts(unknown_settings="accepts"), True),
+    "a field that nobody knows, if they are refused": (facts(unknown_settings="refuses"), False),
     "a field that the target knows": (facts(unknown_settings="refuses", known_settings=["grammar"]), True),
     "a field that the target names as refused": (facts(refused_settings=["grammar"]), False),
     "a value that the target names as refused": (facts(refused_settings=['grammar="x"']), False),

@@ -43,13 +43,13 @@ REPAIRS: dict[str, tuple[Facts, str, str, list[str]]] = {
         "call f(a) {}\ncall f(b) {}\nresult a: 1\nresult b: 2",
         ["/messages/2"],
     ),
-    "one text where no list is taken": (
+    "one text if no list is taken": (
         FLAT,
         "user: A\n~ Hm\nassistant: B\ncall f(a) {}\n\nassistant: C\n+ D\ncall f(b) {}",
         "user: A\n~ Hm\nassistant: B\\n\\nC\\nD\ncall f(a) {}\ncall f(b) {}",
         ["/messages/2"],
     ),
-    "media where no list is taken is still a part": (
+    "a picture is still a part if no list is taken": (
         FLAT,
         "user: A\nuser: B\n[image https://a/b.png]",
         "user: A\n+ B\n[image https://a/b.png]",

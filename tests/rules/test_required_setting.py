@@ -1,4 +1,4 @@
-"""`required-setting`: the token limit, where the target demands one."""
+"""`required-setting`: the token limit, if the target demands one."""
 
 from __future__ import annotations
 

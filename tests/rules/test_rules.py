@@ -1,4 +1,4 @@
-"""Four laws for every rule: where nothing calls for it, it changes nothing; a second run changes nothing; a change is
+"""Four laws for every rule: if nothing calls for it, it changes nothing; a second run changes nothing; a change is
 reported exactly when there is one; and no call is parted from its result.
 
 Each rule gets its own examples and generated conversations, for the targets that call for it. A law that found no
@@ -74,7 +74,7 @@ class Repaired(msgspec.Struct, frozen=True):
 
 @cache
 def repaired(name: str) -> list[Repaired]:
-    """What the rule makes of its examples and of generated conversations, where it changes them."""
+    """What the rule makes of its examples and of generated conversations, if it changes them."""
     return [*from_examples(name), *from_generated(name)]
 
 

@@ -70,7 +70,7 @@ def test_adapt_for_real_providers() -> None:
     assert done.json["tools"] == [OPENAI]
     assert done.changes == [("tool-wrapper", "/tools/0", "nothing", False)]
     first = sent(odd, "gemini-compatible/gemini-2.5-flash").json["tools"]
-    assert first == [OPENAI]  # C14: the others follow by the ladder, where it is refused
+    assert first == [OPENAI]  # C14: the others follow by the ladder, if it is refused
     elsewhere = sent({**odd, "max_tokens": 9}, "anthropic/claude-opus-4-8", source="openai-chat")
     assert elsewhere.json["tools"][0]["name"] == "f"
     assert elsewhere.changes == []

@@ -116,7 +116,7 @@ def programs() -> Path | None:
 
 @cache
 def running_postgres() -> PostgresServer:
-    """The one server of this process; the test is skipped where there is none."""
+    """The one server of this process; the test is skipped if there is none."""
     pytest.importorskip("asyncpg", reason="pip install asyncpg")
     folder = programs()
     if folder is None:

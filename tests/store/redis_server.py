@@ -23,7 +23,7 @@ STARTED_SECONDS = 60.0
 
 
 def server_program() -> str | None:
-    """The program to start, or None where there is none."""
+    """The program to start, or None if there is none."""
     if (found := shutil.which("redis-server")) is not None:
         return found
     try:

@@ -25,7 +25,7 @@ SUMMARY = Summary(SummaryKind.CUT, b"cut")
 
 
 def at_once(work: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a coroutine that does not wait for anything; fails where it does."""
+    """The result of a coroutine that does not wait for anything; fails if it does."""
     try:
         work.send(None)
     except StopIteration as end:

@@ -1,4 +1,4 @@
-"""Which store is opened, where its file is, and what happens where it cannot be used (K36, Q34)."""
+"""Which store is opened, where its file is, and what happens if it cannot be used (K36, Q34)."""
 
 from __future__ import annotations
 

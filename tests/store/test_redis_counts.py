@@ -41,7 +41,7 @@ class Cluster:
         return new
 
     def advance(self, seconds: float) -> None:
-        """Time goes on, also where Redis is away and cannot be told."""
+        """Time goes on, also if Redis is away and cannot be told."""
         write = object.__setattr__ if self.server.process is None else setattr
         for name in ("wall", "steady"):
             write(self.time, name, getattr(self.time, name) + seconds)

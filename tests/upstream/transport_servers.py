@@ -203,7 +203,7 @@ async def step(seconds: float) -> None:
 async def ask(
     transport: Transport, url: str, method: str = "POST", body: bytes = b"{}", timeouts: Timeouts = PATIENT
 ) -> Incoming:
-    """Sends again where the connection dies unheard, as a caller with attempts left does."""
+    """Sends again if the connection dies unheard, as a caller with attempts left does."""
     return await transport.send(Outgoing(method, url, (), body), timeouts, lambda: True)
 
 

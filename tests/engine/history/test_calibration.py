@@ -43,7 +43,7 @@ from dragoman.errors import RequestError
 DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 TURNS = 10
 SMALLEST = 10
-"""An error is measured against the reported count, and against ten where that is smaller."""
+"""An error is measured against the reported count, and against ten if that is smaller."""
 LARGE = 1_000
 """Requests of so many tokens are judged by themselves, too: only long conversations are cut."""
 FETCHED = ("mcp_servers", "venice_parameters", "search_parameters", "web_search_options", "plugins")

@@ -1,4 +1,4 @@
-"""What the client wants done about a long history: passed where the provider does it, done here where it does not."""
+"""What the client wants done about a long history: passed on if the provider does it, done here if not."""
 
 from __future__ import annotations
 

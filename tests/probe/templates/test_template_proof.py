@@ -475,7 +475,7 @@ def test_a_template_that_takes_nothing(name: str) -> None:
 
 @pytest.mark.slow
 def test_a_template_that_slows_down_ends_within_its_budget() -> None:
-    """It loops for as long as it is let where a conversation has calls: what is known till then is kept."""
+    """It loops for as long as it is let if a conversation has calls: what is known till then is kept."""
     slow = (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}"
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{% endif %}{% endfor %}"
