@@ -11,6 +11,7 @@ import pytest
 from google.genai import types
 from tests.event_streams import stream_message, write_events
 from tests.gateway.running import Running, gateway, provider
+from tests.gateway.test_tool_rounds import chat, streamed
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
 from tests.judges import judge
 
@@ -267,3 +268,62 @@ def test_state_is_found_by_a_call_that_comes_back_without_its_id(
     everything = [block for content, _ in CALLED for block in content if block["type"] != "text"]
     assert sorted(map(str, back[:-1])) == sorted(map(str, everything[:-1]))
     assert back[-1]["name"] == "add_note"
+
+
+def test_a_round_that_broke_off_before_its_words_is_asked_for_again(tmp_path: Path) -> None:
+    broken: list[int] = []
+
+    def breaking(seen: Seen) -> Answer:
+        status, pieces = claude(seen)
+        if len(seen.body["messages"]) == 1 or broken:
+            return status, pieces
+        broken.append(1)
+        return status, pieces[:3]  # the result of the search, and no more
+
+    with upstream(breaking) as behind:
+        providers = {"p": provider("anthropic", behind.url.removesuffix("/v1"))}
+        with gateway({"providers": providers, "models": {"m": {"target": f"p/{MODEL}"}}}, tmp_path) as one:
+            text, _, _, queries = ask_by_gemini(one, True)
+    assert text.endswith("1312 metres.")
+    assert queries == ["bridge", "length", "metres"]
+    assert len(behind.bodies()) == 4
+
+
+def overloaded(seen: Seen) -> Answer:
+    """Pauses, and never goes on."""
+    if len(seen.body["messages"]) == 1:
+        return claude(seen)
+    return 529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("client", ASKING)
+def test_another_target_goes_on_if_the_provider_cannot(tmp_path: Path, client: str, stream: bool) -> None:
+    with upstream(overloaded) as behind, upstream(claude) as other:
+        providers = {
+            "p": provider("anthropic", behind.url.removesuffix("/v1")),
+            "q": provider("anthropic", other.url.removesuffix("/v1")),
+        }
+        models = {"m": {"target": f"p/{MODEL}", "fallbacks": [f"q/{MODEL}"]}}
+        with gateway({"providers": providers, "models": models}, tmp_path) as one:
+            text, why, tokens, _ = ASKING[client][0](one, stream)
+    assert text.replace("\n\n", "") == "I look.It is long.1312 metres."
+    assert (why, tokens) == (ASKING[client][1], (30, 15))
+    asked = behind.bodies()[0]["messages"]
+    assert other.bodies()[0]["messages"] == [*asked, {"role": "assistant", "content": TURNS[0][0]}]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_target_of_another_vendor_is_told_what_was_found_so_far(tmp_path: Path, stream: bool) -> None:
+    def other_model(seen: Seen) -> Answer:
+        return 200, streamed(chat("So it is.")) if seen.body.get("stream") else chat("So it is.")
+
+    with upstream(overloaded) as behind, upstream(other_model) as other:
+        providers = {"p": provider("anthropic", behind.url.removesuffix("/v1")), "q": provider("deepseek", other.url)}
+        models = {"m": {"target": f"p/{MODEL}", "fallbacks": ["q/deepseek-chat"]}}
+        with gateway({"providers": providers, "models": models}, tmp_path) as one:
+            text, why, _, _ = ask_by_chat(one, stream)
+    assert (text, why) == ("I look.\n\nSo it is.", "stop")
+    (body,) = other.bodies()
+    assert FOUND["url"] in str(body["messages"][1])
+    assert "encrypted_content" not in str(body)

@@ -162,6 +162,12 @@ class AskedRuns:
         self._by_id: dict[tuple[Family, str], tuple[ToolRun, int]] = {}
         self._by_family: dict[Family, list[tuple[ToolRun, int]]] = {}
 
+    def copy(self) -> AskedRuns:
+        made = AskedRuns()
+        for run, place in self._by_id.values():
+            made.add(run, place)
+        return made
+
     def add(self, run: ToolRun, place: int = 0) -> None:
         """`place` is whatever the caller wants to find it by."""
         self._by_id[run.family, run.id] = run, place

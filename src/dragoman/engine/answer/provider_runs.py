@@ -124,7 +124,7 @@ class ProviderRuns:
 
     def go_on_from(self, earlier: ProviderRuns) -> None:
         """Begin with what was asked for, told and cited before the provider paused."""
-        self._asked, self._asked_blocks = earlier._asked, earlier._asked_blocks
+        self._asked, self._asked_blocks = earlier._asked.copy(), list(earlier._asked_blocks)
         self._runs, self._pages = list(earlier._runs), list(earlier._pages)
         self.unshown, self._kept_size = list(earlier.unshown), earlier._kept_size
 

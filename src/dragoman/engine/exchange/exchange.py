@@ -533,11 +533,11 @@ class Exchange(Generic[D]):
         answer: int | None = None,
     ) -> Exchange[D]:
         """The exchange for a part of the answer, which begins with what was learnt here. With a request of its own, it
-        is a later round, and goes nowhere else."""
-        visit, left = self.visit, self.left if ask is None else ()
-        reserved = self.route.reserved if ask is None and visit.destination is self.route.first else {}
+        is a later round."""
+        visit = self.visit
+        reserved = self.route.reserved if visit.destination is self.route.first else {}
         options = self._options if answer is None else replace(self._options, answer=answer)
-        route = TargetRoute((visit.destination, *left), reserved)
+        route = TargetRoute((visit.destination, *self.left), reserved)
         part = Exchange(ask or self.ask, route, context, options, self._redaction)
         part._write, part._before, part.given_summary, part.offered, part.runnable = (
             write, visit, self.given_summary, self.offered, self.runnable,

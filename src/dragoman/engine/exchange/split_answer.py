@@ -1,8 +1,8 @@
 """One answer that several exchanges give, its parts: one for each of the answers that the client wants at once, or one
 for each round, if the gateway runs tools for the answer or the provider pauses while it does.
 
-Each part has its own attempts, lessons and fallbacks (of the rounds, only the first falls back). The client gets one
-answer, in the order in which the parts write it.
+Each part has its own attempts, lessons and fallbacks. A round begins with the target of the round before it. The client
+gets one answer, in the order in which the parts write it.
 """
 
 from __future__ import annotations
