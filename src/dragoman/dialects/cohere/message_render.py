@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, TOOL, Message, Role
 from dragoman.conversation.parts import (
@@ -109,16 +110,12 @@ def _calls(calls: list[Call], out: Pieces) -> None:
         if call.custom:
             raise Unrepresentable(f"a call of the custom tool {call.name} in a Cohere request")
         out += (mark, b'{"id":', quote(call.id), b',"type":"function","function":{"name":', quote(call.name))
-        out += (b',"arguments":', _argument_text(call), b"}")
+        out += (b',"arguments":', text_of_arguments(call), b"}")
         render_extras(call.extras, NAME, out)
         out.append(b"}")
         mark = b","
     if calls:
         out.append(b"]")
-
-
-def _argument_text(call: Call) -> bytes:
-    return call.arguments if call.arguments[:1] == b'"' else quote(call.arguments.decode())
 
 
 def _result(part: Part, out: Pieces) -> None:

@@ -176,9 +176,6 @@ def render_system(messages: Sequence[Message]) -> Json | None:
 
 
 def _render_list(parts: Sequence[Part], names: ToolNames, here: int, out: Pieces) -> None:
-    if not parts:
-        out.append(b"[]")
-        return
     mark = b"["
     for part in parts:
         out.append(mark)
@@ -187,7 +184,7 @@ def _render_list(parts: Sequence[Part], names: ToolNames, here: int, out: Pieces
         else:
             render_part(part, out)
         mark = b","
-    out.append(b"]")
+    out.append(b"]" if parts else b"[]")
 
 
 def render_part(part: Part, out: Pieces) -> None:

@@ -52,7 +52,6 @@ from dragoman.dialects.openai_chat.schema import (
     ChatUser,
     ChatVideo,
     ChatWireCall,
-    ChatWireFunction,
     ChatWireMessage,
     decode_message,
     decode_part,
@@ -309,13 +308,9 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
 
 def _parse_turn(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Message:
     content = bytes(wire.content)
-    if content[:1] == b'"':
-        parts: tuple[Part, ...] = (Text(content),)
-    else:
-        parts = _parse_content(content, index)
     return Message(
         _ROLES.get(wire.role, USER),
-        parts,
+        _parse_content(content, index),
         index,
         name=wire.name or None,
         hint=cache_hint(wire.cache_control),
@@ -332,10 +327,7 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
         parts += parse_reasoning(wire.reasoning_content, wire.reasoning, wire.reasoning_details)
     calls = wire.tool_calls
     pictures = _parse_pictures(bytes(wire.images)) if wire.images is not ABSENT else []
-    if content[:1] == b'"':
-        if content != EMPTY or not (calls or wire.function_call or pictures):
-            parts.append(Text(content))
-    elif content not in NOTHING:
+    if content != EMPTY or not (calls or wire.function_call or pictures):
         parts += _parse_content(content, index)
     parts += pictures
     if wire.refusal is not ABSENT or wire.audio is not ABSENT or wire.annotations is not ABSENT:
@@ -343,7 +335,8 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
     if calls:
         parts += [_parse_call(call, number, extras, index) for number, call in enumerate(calls)]
     if wire.function_call:
-        parts.append(_parse_legacy_call(wire.function_call))
+        function = wire.function_call
+        parts.append(Call("", function.name, parse_arguments(bytes(function.arguments)), wire_form=LEGACY))
     signed = wire.extra_content is not ABSENT and _sign_text(parts, bytes(wire.extra_content))
     foreign = _FOREIGN_TO_ASSISTANT if signed else (*_FOREIGN_TO_ASSISTANT, "extra_content")
     foreign = foreign if pictures else (*foreign, "images")
@@ -436,10 +429,6 @@ def _parse_call(wire: ChatWireCall, number: int, extras: ExtraFields, index: int
     )
 
 
-def _parse_legacy_call(function: ChatWireFunction) -> Call:
-    return Call("", function.name, parse_arguments(bytes(function.arguments)), wire_form=LEGACY)
-
-
 def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Result:
     content = bytes(wire.content)
     legacy = wire.role == "function"
@@ -450,13 +439,9 @@ def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Res
             at=f"/messages/{index}/tool_call_id",
             hint="repeat the id of the tool call it answers",
         )
-    if content[:1] == b'"':
-        parts: tuple[Part, ...] = (Text(content),)
-    else:
-        parts = _parse_content(content, index)
     return Result(
         call_id,
-        parts,
+        _parse_content(content, index),
         name=wire.name or None,
         listed=content[:1] == b"[",
         wire_form=LEGACY if legacy else "",
@@ -466,6 +451,8 @@ def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Res
 
 
 def _parse_content(content: bytes, index: int) -> tuple[Part, ...]:
+    if content[:1] == b'"':
+        return (Text(content),)
     if content in NOTHING:
         return ()
     at = f"/messages/{index}/content"

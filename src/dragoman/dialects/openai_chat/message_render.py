@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
@@ -284,7 +285,7 @@ def _calls(calls: list[Call], out: Pieces) -> None:
     mark = b',"tool_calls":['
     for call in calls:
         if call.wire_form == LEGACY:
-            out += (b',"function_call":{"name":', quote(call.name), b',"arguments":', argument_text(call), b"}")
+            out += (b',"function_call":{"name":', quote(call.name), b',"arguments":', text_of_arguments(call), b"}")
     for call in calls:
         if call.wire_form == LEGACY:
             continue
@@ -296,7 +297,7 @@ def _calls(calls: list[Call], out: Pieces) -> None:
                 b',"type":"function","function":{"name":',
                 quote(call.name),
                 b',"arguments":',
-                argument_text(call),
+                text_of_arguments(call),
                 b"}",
             )
         extras = call.extras
@@ -320,12 +321,6 @@ def _signature(state: Opaque, extras: Extras | None, out: Pieces) -> Extras | No
     signed = render_object({**google, "thought_signature": plain_or_sealed(state, StateKind.THOUGHT)})
     out += (b',"extra_content":', render_object({**beside, "google": signed}))
     return None if extras is None else replace(extras, fields=fields)
-
-
-def argument_text(call: Call) -> bytes:
-    """Chat's arguments are a string that holds JSON."""
-    arguments = call.arguments
-    return arguments if arguments[:1] == b'"' else quote(arguments.decode())
 
 
 def _result(part: Part, out: Pieces, named: bool) -> None:

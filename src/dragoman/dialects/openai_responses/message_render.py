@@ -246,15 +246,12 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
 
 def render_content(parts: Sequence[Part], by_assistant: bool, out: Pieces) -> None:
     """A list of parts. `by_assistant`: they are output, not input."""
-    if not parts:
-        out.append(b"[]")
-        return
     mark = b"["
     for part in parts:
         out.append(mark)
         render_part(part, by_assistant, out)
         mark = b","
-    out.append(b"]")
+    out.append(b"]" if parts else b"[]")
 
 
 def render_part(part: Part, by_assistant: bool, out: Pieces) -> None:
