@@ -179,6 +179,7 @@ RUNS = [
             "web_fetch",
             b'{"url":"https://sky.example"}',
             pages=(FoundPage("https://sky.example", "Sky", "It is blue."),),
+            goes_back=True,
         ),
     ),
     ("anthropic", ToolRun(Family.CODE, "srvtoolu_1", "code_execution", b'{"code":"print(1)"}', output="1")),

@@ -1,4 +1,4 @@
-"""What Claude found by its own search goes back to it as it was, encrypted, whatever client carries it."""
+"""What Claude found by its own search, and a page that it fetched, go back to it as they were, by any client."""
 
 from __future__ import annotations
 
@@ -88,6 +88,47 @@ def test_later_turns_have_the_search_as_it_was(
         text = {"type": "text", "text": "I look (1).\n\nIt is long (1)."}
         assert model_blocks(second) == [*search(1), text]
         assert [one for one in model_blocks(third) if one["type"] != "text"] == [*search(1), *search(2)]
+
+
+FETCHED: list[dict[str, Any]] = [
+    {"type": "server_tool_use", "id": "srvtoolu_9", "name": "web_fetch", "input": {"url": "https://example.com/9"}},
+    {
+        "type": "web_fetch_tool_result",
+        "tool_use_id": "srvtoolu_9",
+        "content": {
+            "type": "web_fetch_result",
+            "url": "https://example.com/9",
+            "retrieved_at": "2026-11-01T10:00:00Z",
+            "content": {
+                "type": "document",
+                "source": {"type": "text", "media_type": "text/plain", "data": "The bridge has nine arches."},
+                "title": "A bridge",
+            },
+        },
+    },
+]
+
+
+def fetching(seen: Seen) -> Answer:
+    """Fetches a page in every turn."""
+    message = {
+        "id": "msg_9", "type": "message", "role": "assistant", "model": MODEL,
+        "content": [*FETCHED, {"type": "text", "text": "It is long."}],
+        "stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 5},
+    }  # fmt: skip
+    return 200, write_events(stream_message(message)) if seen.body.get("stream") else message
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("ask", [ask_by_responses, ask_by_chat])
+def test_later_turns_have_the_page_that_was_fetched(
+    tmp_path: Path, ask: Callable[..., list[Any]], stream: bool
+) -> None:
+    fetch: Any = {"responses": TOOLS["responses"], "chat": {"tools": [{"type": "openrouter:web_fetch"}]}}
+    with upstream(fetching) as behind, running(behind, tmp_path) as one:
+        history = ask(one, [{"role": "user", "content": "How long is the bridge?"}], stream, fetch)
+        ask(one, [*history, {"role": "user", "content": "Thanks."}], stream, fetch)
+    assert model_blocks(behind.bodies()[1]) == [*FETCHED, {"type": "text", "text": "It is long."}]
 
 
 def test_a_stored_answer_has_it_too(behind: Upstream, tmp_path: Path) -> None:

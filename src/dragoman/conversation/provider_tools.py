@@ -138,8 +138,8 @@ class ToolRun(msgspec.Struct, frozen=True, gc=False):
     state: str = ""
     """An envelope of ours (`conversation.envelope`) that travels with the run in the place of what only a provider can
     read. It comes back with it, and goes to no provider. Empty: there is none, or the dialect has no place for it."""
-    is_signed: bool = False
-    """The vendor has signed or encrypted the block, and wants it back as it is."""
+    goes_back: bool = False
+    """The vendor wants the block back as it is: it signed or encrypted it, or only this dialect carries its text."""
 
     @property
     def is_result(self) -> bool:
@@ -149,8 +149,8 @@ class ToolRun(msgspec.Struct, frozen=True, gc=False):
     def joined(self, result: ToolRun) -> ToolRun:
         """The whole run, of the half that was asked and its other half."""
         asked = {"arguments": self.arguments, "name": self.name or result.name, "server": self.server or result.server}
-        signed = self.is_signed or result.is_signed
-        return replace(result, id=self.id or result.id, is_open=False, is_signed=signed, **asked)
+        goes_back = self.goes_back or result.goes_back
+        return replace(result, id=self.id or result.id, is_open=False, goes_back=goes_back, **asked)
 
 
 class AskedRuns:

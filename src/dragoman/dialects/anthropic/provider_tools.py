@@ -206,9 +206,10 @@ def _parse_result(family: Family, found: Members) -> ToolRun:
             contents = [word_in(entry, "encrypted_content") for entry in entries]
             state = next((sealed for text in contents if (sealed := sealed_in(text))), "")
             signed = any(text and unseal(text) is None for text in contents)
-            return ToolRun(family, identity, pages=pages, error=error, state=state, is_signed=signed)
+            return ToolRun(family, identity, pages=pages, error=error, state=state, goes_back=signed)
         case Family.WEB_FETCH:
-            return ToolRun(family, identity, pages=_parse_fetched(inner), error=error)
+            pages = _parse_fetched(inner)
+            return ToolRun(family, identity, pages=pages, error=error, goes_back=bool(pages))
         case Family.TOOL_SEARCH:
             names = [word_in(entry, "tool_name") for entry in objects_in(inner.get("tool_references"))]
             return ToolRun(family, identity, tools=tuple([Tool(name) for name in names]), error=error)

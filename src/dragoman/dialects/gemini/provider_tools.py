@@ -93,7 +93,7 @@ def render_tool(tool: ProviderTool, kind: str) -> WrittenTool | None:
 
 def parse_run(block: Opaque) -> ToolRun | None:
     run = _parse_run(block)
-    return replace(run, is_signed=True) if run is not None and _SIGNED in block.json else run
+    return replace(run, goes_back=True) if run is not None and _SIGNED in block.json else run
 
 
 def _parse_run(block: Opaque) -> ToolRun | None:

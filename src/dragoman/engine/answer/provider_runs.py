@@ -195,7 +195,7 @@ class ProviderRuns:
             return []
         half = self._asked.take(run)
         whole = run if half is None else half[0].joined(run)
-        if half is not None and whole.is_signed:
+        if half is not None and whole.goes_back:
             whole = replace(whole, state=seal_several((self._asked_blocks[half[1]], event.opaque)))
         elif not run.is_result:
             whole = replace(whole, state=seal(event.opaque))
@@ -213,7 +213,7 @@ class ProviderRuns:
         self._runs.append(run)
         codec = self._client.provider_tools
         blocks = codec.render_run(run) if codec is not None else ()
-        if run.is_signed:
+        if run.goes_back:
             self._keep(run, [codec.parse_run(block) for block in blocks] if codec is not None else [])
         return [OpaqueBlock(choice, number + place, block) for place, block in enumerate(blocks)]
 
@@ -270,7 +270,7 @@ class ProviderRuns:
         bare = [_with_blocks(run, blocks.get(run.id, ())) for run in self._bare]
         found = next((at for at, run in enumerate(late) if run.family is Family.WEB_SEARCH), None)
         if found is not None and bare:
-            first = replace(late[found], id=bare[0].id or late[found].id, is_signed=bare[0].is_signed)
+            first = replace(late[found], id=bare[0].id or late[found].id, goes_back=bare[0].goes_back)
             late[found] = _with_blocks(first, [block for one in blocks.values() for block in one])
             bare = []
         return [*[replace(run, is_open=False, error=_BROKEN_OFF) for run in asked], *bare, *late]
