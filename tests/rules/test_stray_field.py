@@ -57,6 +57,15 @@ def test_a_field_of_a_call_a_result_and_a_part() -> None:
     assert done.changes == [("/messages/1/tool_calls/0", "metadata", False), ("/messages/2", "metadata", False)]
 
 
+@pytest.mark.parametrize("known", [STRICT, LENIENT])
+def test_a_field_of_a_call_in_the_older_form(known: Any) -> None:
+    called = {"name": "f", "arguments": "{}"}
+    made = {"role": "assistant", "content": None, "function_call": {**called, "mood": 1, "done": True}}
+    done = through(known, HI, made, {"role": "function", "name": "f", "content": "ok"})
+    assert done.json["messages"][1]["function_call"] == (called if known is STRICT else {**called, "mood": 1})
+    assert done.changes == [("/messages/1/function_call", "metadata", False)]
+
+
 def test_a_call_keeps_a_field_that_is_named_like_a_leftover_and_a_tool_message_does_not() -> None:
     asked = {"role": "assistant", "content": "x", "tool_calls": [{**CALL, "index": 0}]}
     done = through(LENIENT, HI, asked, {**RESULT, "index": 1})

@@ -335,8 +335,9 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
     if calls:
         parts += [_parse_call(call, number, extras, index) for number, call in enumerate(calls)]
     if wire.function_call:
-        function = wire.function_call
-        parts.append(Call("", function.name, parse_arguments(bytes(function.arguments)), wire_form=LEGACY))
+        function, unknown = wire.function_call, extras_of(NAME, extras.get("$.function_call", {}))
+        arguments = parse_arguments(bytes(function.arguments))
+        parts.append(Call("", function.name, arguments, wire_form=LEGACY, extras=unknown))
     signed = wire.extra_content is not ABSENT and _sign_text(parts, bytes(wire.extra_content))
     foreign = _FOREIGN_TO_ASSISTANT if signed else (*_FOREIGN_TO_ASSISTANT, "extra_content")
     foreign = foreign if pictures else (*foreign, "images")

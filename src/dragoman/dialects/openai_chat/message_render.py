@@ -285,7 +285,9 @@ def _calls(calls: list[Call], out: Pieces) -> None:
     mark = b',"tool_calls":['
     for call in calls:
         if call.wire_form == LEGACY:
-            out += (b',"function_call":{"name":', quote(call.name), b',"arguments":', text_of_arguments(call), b"}")
+            out += (b',"function_call":{"name":', quote(call.name), b',"arguments":', text_of_arguments(call))
+            render_extras(call.extras, NAME, out)
+            out.append(b"}")
     for call in calls:
         if call.wire_form == LEGACY:
             continue

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import TOOL, Message
-from dragoman.conversation.parts import BESIDE, Call, Citation, Media, Opaque, Part, Reasoning, Refusal
+from dragoman.conversation.near_misses import Miss
+from dragoman.conversation.parts import BESIDE, Call, Citation, Json, Media, Opaque, Part, Reasoning, Refusal
+from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.members import MemberForm
-from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
+from dragoman.dialects.near_misses.turns import MissLog, WireForm, render_items, types_by_members
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.openai_chat.message_render import render_messages, render_unnamed
@@ -15,6 +18,7 @@ from dragoman.dialects.shared.parsed_messages import ListParser
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits
+from dragoman.wire.json_reader import render_object
 
 
 def locate_parts(message: Message) -> list[str]:
@@ -58,6 +62,22 @@ render_request = LAYOUT.render
 
 # How what does not fit is written
 
+
+def _repair_item(item: Json, log: MissLog) -> Json | None:
+    """A message whose older `function_call` has its arguments as an object, or none."""
+    fields = fields_of(item) or {}
+    call = fields_of(fields.get("function_call"))
+    if call is None or call.get("arguments", b"")[:1] == b'"':
+        return None
+    given = call.get("arguments", b"null")
+    call["arguments"] = quote("{}" if given == b"null" else given.decode())
+    repaired = render_object({**fields, "function_call": render_object(call)})
+    if not FORM.fits(repaired):
+        return None
+    log.note(Miss.ARGUMENTS, "/function_call/arguments")
+    return repaired
+
+
 MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
 FORM = WireForm(
     name=NAME,
@@ -69,6 +89,7 @@ FORM = WireForm(
     render=lambda turn: render_items(turn.messages(ORIGIN, inline=True), render_messages),
     takes_hints=True,
     has_calls=True,
+    repair_item=_repair_item,
     decode_part=lambda raw, role: open_part(raw),
     part_types=types_by_members(
         text="text", image_url="image_url", input_audio="input_audio", file="file", refusal="refusal"

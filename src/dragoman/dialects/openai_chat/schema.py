@@ -99,6 +99,13 @@ class ChatFunctionCall(WireObject, tag="function"):
     function: ChatCalled
 
 
+class ChatLegacyCall(WireObject):
+    """The older `function_call`."""
+
+    name: str
+    arguments: str
+
+
 @final
 class ChatCustomCall(WireObject, tag="custom"):
     id: Id
@@ -138,6 +145,7 @@ class ChatAssistant(WireObject, tag="assistant", tag_field="role"):
         list[ChatFunctionCall | ChatCustomCall] | UnsetType, Holds(list[ChatFunctionCall | ChatCustomCall] | None)
     ] = UNSET
     refusal: Annotated[UnsetType, Holds(str | None)] = UNSET
+    function_call: Annotated[UnsetType, Holds(ChatLegacyCall | None)] = UNSET
     parts: UnsetType = UNSET
     blocks: UnsetType = UNSET
     text: UnsetType = UNSET
