@@ -179,6 +179,26 @@ def test_a_key_that_is_missing_and_one_with_quotes(tmp_path: Path, monkeypatch: 
     assert found["keys/mistral"] == ("warn", "has no key")
 
 
+def test_the_hint_for_a_missing_key_names_what_is_looked_at(tmp_path: Path) -> None:
+    """The variable of the file, else the vendor's; a vendor's is not looked at beside an address of one's own."""
+    (tmp_path / "dragoman.yaml").write_text(
+        "server: {port: 0}\n"
+        "providers:\n"
+        "  work: {profile: openai, api_key: '${WORK_KEY}'}\n"
+        "  many: {profile: openai, api_keys: ['${FIRST_KEY}', '${SECOND_KEY}']}\n"
+        "  proxy: {profile: openai, base_url: 'https://proxy.example/v1'}\n"
+        "  mistral: {}\n"
+        "  ollama: {}\n"
+    )
+    checks = json.loads(run("--json", "--offline").stdout)["checks"]
+    keys = {one["name"]: (one["mark"], one["hint"]) for one in checks if one["section"] == "keys"}
+    assert keys["work"] == ("warn", "set WORK_KEY, which the file names")
+    assert keys["many"] == ("warn", "set a variable of api_keys, which the file names")
+    assert keys["proxy"] == ("warn", "set api_key in the file")
+    assert keys["mistral"] == ("warn", "set MISTRAL_API_KEY, or api_key in the file")
+    assert keys["ollama"] == ("ok", "")
+
+
 def test_every_mistake_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "dragoman.yaml").write_text("servr: {}\nserver: {port: many}\n")
     done = run("--json")

@@ -96,6 +96,16 @@ def test_a_head_that_never_ends_is_refused(alone: Served) -> None:
     assert CLIENT.get(f"{alone.url}/health").status_code == 200
 
 
+def test_a_provider_without_its_key_is_named_at_the_start(tmp_path: Path) -> None:
+    config(tmp_path, "providers: {work: {profile: openai, api_key: '${WORK_KEY}'}, mistral: {}, ollama: {}}")
+    with serving(tmp_path) as served:
+        served.stop()
+    assert [line["warning"] for line in served.lines if line["event"] == "config"] == [
+        "dragoman.yaml:1: providers.work.api_key uses ${WORK_KEY}, which is not set",
+        "providers.mistral has no key: set MISTRAL_API_KEY, or api_key in the file",
+    ]
+
+
 def config(folder: Path, text: str) -> Path:
     path = folder / "dragoman.yaml"
     path.write_text(text)

@@ -6,11 +6,12 @@ A vendor's key is only sent to that vendor: a provider with its own `base_url` m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman.config.build import join_path
 from dragoman.config.known_names import KnownNames
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.models import Model
@@ -22,6 +23,8 @@ GATEWAY = "gateway"
 GATEWAY_URL = "LLM_GATEWAY_URL"
 GATEWAY_KEY = "LLM_GATEWAY_API_KEY"
 GATEWAY_MODEL = "LLM_MODEL"
+_UNSET = ", not set"
+"""How the origin of a value ends whose variable is not set."""
 
 
 class Completed(Struct, frozen=True):
@@ -148,3 +151,40 @@ def _default_model(
         return None
     origins["default_model"] = variables.origin(GATEWAY_MODEL)
     return name if named else f"{GATEWAY}/{name}"
+
+
+# Keys that are nowhere
+
+
+def find_missing_keys(config: Config, origins: Mapping[str, str], known: KnownNames) -> dict[str, str]:
+    """The providers without a key though their vendor wants one, each with what to do about it."""
+    providers = config.providers.items()
+    return {name: hint for name, provider in providers if (hint := _find_hint(name, provider, origins, known))}
+
+
+def warn_of_keys(config: Config, origins: Mapping[str, str], known: KnownNames) -> list[str]:
+    """A warning for each provider without a key, unless there is one already for the variable of the file."""
+    missing = [one for one in find_missing_keys(config, origins, known).items() if not _find_unset(one[0], origins)]
+    return [f"{join_path('providers', name)} has no key: {hint}" for name, hint in missing]
+
+
+def _find_hint(name: str, provider: Provider, origins: Mapping[str, str], known: KnownNames) -> str:
+    """What to set; empty if it has a key, or needs none: a server without TLS is one of the user's own."""
+    profile = known.variables_of(provider.profile or name)
+    url = provider.base_url or profile.url
+    if provider.key_pool() or provider.asks_as_caller or profile.takes_credentials or not url.startswith("https:"):
+        return ""
+    if unset := _find_unset(name, origins):
+        return f"set {unset}, which the file names"
+    if provider.base_url or not profile.key:  # a vendor's key goes to this vendor alone
+        return "set api_key in the file"
+    return f"set {' or '.join(profile.key)}, or api_key in the file"
+
+
+def _find_unset(name: str, origins: Mapping[str, str]) -> str:
+    """The variable that the file names for the key of a provider, and that is not set."""
+    entry = join_path("providers", name) + ".api_key"
+    origin = origins.get(entry, "")
+    if origin.endswith(_UNSET):
+        return origin.removeprefix("env ").removesuffix(_UNSET)
+    return "a variable of api_keys" if f"{entry}s" in origins else ""

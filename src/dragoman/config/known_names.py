@@ -13,12 +13,17 @@ from msgspec import Struct
 
 
 class ProfileVariables(Struct, frozen=True, kw_only=True):
-    """The environment variables that a profile looks at. Of several the first that is set wins."""
+    """The environment variables that a profile looks at, and what it does without. Of several the first that is set
+    wins."""
 
     key: tuple[str, ...] = ()
     address: str = ""
     region: tuple[str, ...] = ()
     project: tuple[str, ...] = ()
+    url: str = ""
+    """The address if neither the file nor the environment has one."""
+    takes_credentials: bool = False
+    """Whether a cloud's credentials are used if there is no key."""
 
 
 NO_VARIABLES = ProfileVariables()

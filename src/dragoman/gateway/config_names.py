@@ -37,7 +37,12 @@ def known_names(profiles: Profiles | None = None) -> KnownNames:
 def _variables(profile: Profile) -> ProfileVariables:
     cloud = profile.cloud
     return ProfileVariables(
-        key=profile.key.names, address=profile.url_env, region=cloud.region_env, project=cloud.project_env
+        key=profile.key.names,
+        address=profile.url_env,
+        region=cloud.region_env,
+        project=cloud.project_env,
+        url=profile.url,
+        takes_credentials=bool(cloud.scheme),
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from dragoman.cli.checkup.check import Check, Mark
+from dragoman.config.environment_providers import find_missing_keys
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.known_names import KnownNames
 from dragoman.config.load import Loaded, load
@@ -65,17 +66,17 @@ def _keys(loaded: Loaded, known: KnownNames) -> Iterator[Check]:
     if not config.providers:
         hint = "set a vendor's key, such as ANTHROPIC_API_KEY, or write a configuration"
         yield Check("keys", "providers", Mark.WARN, "no provider: `serve` and `chat` use emulators", hint)
+    missing = find_missing_keys(config, loaded.origins, known)
     for name, provider in config.providers.items():
         pool = provider.key_pool()
-        variables = known.variables_of(provider.profile or name).key
         if provider.asks_as_caller:
             yield Check("keys", name, Mark.OK, "is asked with the credential of each caller")
         elif pool:
             yield _present(name, [key.reveal() for key in pool], loaded.origins.get(f"providers.{name}.api_key", ""))
-        elif not variables or provider.cloud.project or provider.cloud.region:
+        elif name not in missing:
             yield Check("keys", name, Mark.OK, "needs none, or takes the credentials of its cloud")
         else:
-            yield Check("keys", name, Mark.WARN, "has no key", f"set {' or '.join(variables)}, or api_key in the file")
+            yield Check("keys", name, Mark.WARN, "has no key", missing[name])
 
 
 def _present(name: str, keys: list[str], origin: str) -> Check:

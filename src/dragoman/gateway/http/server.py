@@ -21,6 +21,7 @@ import msgspec
 import uvicorn
 from msgspec.structs import replace
 
+from dragoman.config.environment_providers import warn_of_keys
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
@@ -227,7 +228,8 @@ def _serve(
     services = Services(loaded, file, start.profiles, check=check, alone=role is None, place=place)
     _redirect_server_log(services.records)
     shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
-    for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
+    keyless = warn_of_keys(loaded.config, loaded.origins, known_names(start.profiles))
+    for warning in (*loaded.warnings, *keyless, *([shortage] if shortage is not None else [])):
         services.records.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
     started = None
     if summary is not None:
