@@ -53,7 +53,8 @@ def forget(
         count = _ask(url, admin_key, name) if url is not None else asyncio.run(_forget(ctx, path, env_files, name))
     except StoreUnavailable as error:
         raise OptionError(f"not everything was removed; try again: {error}") from None
-    click.echo(f"{count} removed")
+    nothing = f'nothing is kept for a key named "{name}"; is it the name? `dragoman keys list` shows those of the file'
+    click.echo(f"{count} removed" if count else nothing)
 
 
 def _ask(url: str, key: str | None, name: str) -> int:
