@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,20 @@ def test_adapt_and_lint_work_from_the_package() -> None:
     assert all(isinstance(finding, dragoman.Finding) for finding in found)
     with pytest.raises(dragoman.errors.DragomanError):
         dragoman.adapt(b"", target="openai/gpt-4o")
+
+
+@pytest.mark.parametrize("given", [{}, {"max_loss": "order"}])
+def test_a_dict_in_place_of_a_policy_or_a_state_is_told(given: Any) -> None:
+    request = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    told = r"policy must be a dragoman.Policy, not a dict; write policy=dragoman.Policy\(…\)"
+    with pytest.raises(TypeError, match=told):
+        dragoman.adapt(request, target="openai/gpt-5", policy=given)
+    with pytest.raises(TypeError, match=told):
+        dragoman.lint(request, targets="openai/gpt-5", policy=given)
+    with pytest.raises(TypeError, match=told):
+        dragoman.DragomanTransport("openai/gpt-5", policy=given)
+    with pytest.raises(TypeError, match=r"state must be a dragoman.State, not a dict"):
+        dragoman.adapt(request, target="openai/gpt-5", state=given)
 
 
 ADAPT = """

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.steps import Reading, Send, Step, Streaming
 from dragoman.engine.library.adapted import AdaptedRequest
-from dragoman.engine.library.policy import Policy
+from dragoman.engine.library.policy import Policy, check_kind
 from dragoman.integrations.http_libraries import ancestors, library_of
 from dragoman.integrations.sdk_exchange import SdkBridge, SdkCount, SdkExchange, SdkResponse, TransportSettings
 from dragoman.profiles.profile import Profiles
@@ -68,8 +68,10 @@ class _Transport(Generic[Sender]):
         `dragoman.yaml`; `policy` and `profiles` are those of `adapt`. `wrap` is the transport that sends. `on_adapted`
         is called with every request that is sent.
         """
+        policy = Policy() if policy is None else policy
+        check_kind("policy", policy, Policy)
         settings = TransportSettings(
-            target, api_key, base_url, headers or {}, facts=facts or {}, policy=policy or Policy(), profiles=profiles
+            target, api_key, base_url, headers or {}, facts=facts or {}, policy=policy, profiles=profiles
         )
         self._bridge = SdkBridge(settings)
         self._wrapped: Any = wrap

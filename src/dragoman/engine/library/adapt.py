@@ -20,7 +20,7 @@ from dragoman.engine.compile.request_wrappers import LISTS, find_wrapped
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest, make_adapted
-from dragoman.engine.library.policy import Policy, State, check_choice, parse_doubt, parse_loss
+from dragoman.engine.library.policy import Policy, State, check_choice, check_kind, parse_doubt, parse_loss
 from dragoman.engine.memory.continued_requests import recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.engine.tool_runs.run_functions import find_api
@@ -58,6 +58,10 @@ def adapt(
     """
     if policy is None:
         policy = _PLAIN_POLICY
+    else:
+        check_kind("policy", policy, Policy)
+    if state is not None:
+        check_kind("state", state, State)
     memory = state.memory.of("") if state is not None and state.memory is not None else None
     ask = read(request, source=source, headers=headers, stream=stream, limits=policy.limits, memory=memory)
     found = choose(target, profiles, policy.rules)

@@ -26,7 +26,7 @@ from dragoman.engine.compile.refusal_places import found_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, without_spelling
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
 from dragoman.engine.library.adapt import BUILTIN, Request, as_bytes, choose, read
-from dragoman.engine.library.policy import Policy, parse_doubt
+from dragoman.engine.library.policy import Policy, check_kind, parse_doubt
 from dragoman.engine.tokens.token_estimate import estimate_request, may_exceed
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.doubts import Doubt
@@ -100,7 +100,8 @@ def lint(
     `targets` are written `PROFILE/MODEL`. Of the policy, `rules` and `doubt` count: with `Policy(doubt="careful")`,
     what targets may refuse is found too, as a warning. Raises MalformedRequest if there is no request to speak about.
     """
-    policy, known = policy or Policy(), profiles or BUILTIN
+    policy, known = Policy() if policy is None else policy, profiles or BUILTIN
+    check_kind("policy", policy, Policy)
     chosen = [choose(name, known, policy.rules) for name in _listed(targets)]
     doubt = parse_doubt(policy.doubt)
     return lint_targets(request, source=source, targets=chosen, profiles=known, doubt=doubt)

@@ -71,6 +71,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return f"<State: {len(self.reasoning_state)} of reasoning, {len(self.cuts)} cuts, {len(self.media)} media>"
 
 
+def check_kind(name: str, given: object, kind: type[Policy | State]) -> None:
+    """Raise TypeError if an argument is something else, such as a dict."""
+    if not isinstance(given, kind):
+        wanted = f"dragoman.{kind.__name__}"
+        raise TypeError(f"{name} must be a {wanted}, not a {type(given).__name__}; write {name}={wanted}(…)")
+
+
 def check_choice(name: str, choice: Any) -> None:
     """Raise OptionError if a rule or its option is not known."""
     if name not in BY_NAME:
