@@ -6,16 +6,22 @@ And what holds for every run: it is not hurried by a busy machine, and servers t
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import ssl
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 import certifi
 import httpx
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from tests.child_processes import end_all
+
+if TYPE_CHECKING:
+    from tests.sdk_readers import Loopback
 
 PATIENT = httpx.Timeout(120)
 
@@ -62,3 +68,14 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     end_all()
+
+
+@pytest.fixture(scope="module")
+def sdks() -> Iterator[Loopback]:
+    """The official SDKs, which are served answers over loopback. Some of them warn of what they do not know."""
+    from tests.sdk_readers import loopback
+
+    logging.disable(logging.WARNING)
+    with loopback() as served:
+        yield served
+    logging.disable(logging.NOTSET)

@@ -5,40 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 import orjson
 from tests.corpus import exchanges
+from tests.recorded_answers import Recording, cut, make_recording
 
-from dragoman.conversation.canonical import canonical
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import Event
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.dialect import AnswerCodec, AnswerContext
+from dragoman.dialects.dialect import AnswerCodec, AnswerContext, Framing
 
 ASKED = AnswerContext(include_usage=True)
 
 
-class Recorded(msgspec.Struct, frozen=True):
-    id: str
-    provider: str
-    wire: bytes
-    stream: bool
-
-
-def recorded(dialect: str) -> Iterator[Recorded]:
-    """Every recorded answer that is one; what is no JSON and no stream is left out by its kind."""
+def recorded(dialect: str) -> Iterator[Recording]:
+    """Every recorded answer, errors too; what is no JSON and no stream is left out by its kind."""
     for exchange in exchanges(f"*.{dialect}.jsonl"):
-        response = exchange["response"]
-        kind, body = response["kind"], response["body"]
-        if kind == "json":
-            yield Recorded(exchange["id"], exchange["provider"], orjson.dumps(body), False)
-        elif kind in ("sse", "ndjson"):
-            wire = body if kind == "sse" else "".join(f"data: {line}\n\n" for line in body.split("\n") if line.strip())
-            yield Recorded(exchange["id"], exchange["provider"], wire.encode(), True)
-
-
-def cut(wire: bytes, size: int) -> list[bytes]:
-    return [wire[at : at + size] for at in range(0, len(wire), size)]
+        if exchange["response"]["kind"] in ("json", "sse", "ndjson"):
+            yield make_recording(exchange["id"], exchange["response"], Framing.SSE)
 
 
 def parsed(codec: AnswerCodec, wire: bytes, size: int = 4096, **options: Any) -> list[Event]:
@@ -57,14 +40,6 @@ def folded(events: Sequence[Event]) -> Reply:
     reply = collect(events)
     assert isinstance(reply, Reply), reply
     return reply
-
-
-def meaning(reply: Reply) -> Any:
-    """What two replies must agree in. The word for a stop may be corrected on the way, the stop may not."""
-    plain = canonical(reply)
-    for choice in plain.get("choices", []):
-        choice.pop("word", None)
-    return plain
 
 
 def sse(*payloads: Any) -> bytes:

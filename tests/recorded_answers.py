@@ -9,6 +9,7 @@ import orjson
 from msgspec import Struct
 from tests.corpus import recorded_in, sampled
 
+from dragoman.conversation.canonical import canonical
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Framing
 from dragoman.wire.event_stream import render_frame
@@ -26,10 +27,11 @@ def recordings(dialect: str, one_in: int = 1) -> Iterator[Recording]:
     """The answers in the sample, errors left out: those have a test of their own."""
     for exchange in recorded_in(dialect):
         if exchange["response"]["status"] < 400 and sampled(exchange["id"], one_in):
-            yield _recording(exchange["id"], exchange["response"], registry.dialect(dialect).framing)
+            yield make_recording(exchange["id"], exchange["response"], registry.dialect(dialect).framing)
 
 
-def _recording(identity: str, response: dict[str, object], framing: Framing) -> Recording:
+def make_recording(identity: str, response: dict[str, object], framing: Framing) -> Recording:
+    """An answer of the corpus in the framing of its dialect."""
     kind, body = response["kind"], response["body"]
     if kind == "json":
         return Recording(identity, orjson.dumps(body), isinstance(body, list))
@@ -60,3 +62,11 @@ def _framed(line: str) -> str:
 
 def cut(wire: bytes, size: int) -> list[bytes]:
     return [wire[at : at + size] for at in range(0, len(wire), size)]
+
+
+def meaning(reply: object) -> object:
+    """What two replies must agree in. The word for a stop may be corrected on the way, the stop may not."""
+    plain = canonical(reply)
+    for choice in plain.get("choices", []):
+        choice.pop("word", None)
+    return plain

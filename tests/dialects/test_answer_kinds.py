@@ -25,7 +25,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 from tests import strict_readers
-from tests.sdk_readers import Loopback, ReportedFailure, loopback
+from tests.sdk_readers import Loopback, ReportedFailure
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
@@ -125,12 +125,6 @@ def test_the_types_of_the_sdk_take_every_kind_of_answer(kind: str, client: str) 
         assert len(validated) > 0
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Loopback]:
-    with loopback() as running:
-        yield running
-
-
 RAISED = (
     anthropic.APIError,
     openai.APIError,
@@ -145,7 +139,7 @@ BROKEN = Failed(Failure(FailureKind.OVERLOADED, "The model is overloaded.", 529)
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("upstream", DIALECT_NAMES)
-def test_a_stream_that_breaks_off_raises_in_every_sdk(server: Loopback, upstream: str) -> None:
+def test_a_stream_that_breaks_off_raises_in_every_sdk(sdks: Loopback, upstream: str) -> None:
     """With the provider's own words, whether it tells why in its stream or its connection is cut (X11)."""
     renderer = registry.dialect(upstream).answers.stream_renderer(ANSWERING)
     begun = renderer.render([Started("made-1", "m"), TextDelta(0, 0, b'"Hello "'), TextDelta(0, 0, b'"the"')])
@@ -155,5 +149,5 @@ def test_a_stream_that_breaks_off_raises_in_every_sdk(server: Loopback, upstream
             body = translation.feed(begun) + translation.feed(last) + translation.close()
             assert translation.failure is not None
             with pytest.raises(RAISED) as raised:
-                server.read(client, body, stream=True)
+                sdks.read(client, body, stream=True)
             assert words in str(raised.value)

@@ -7,9 +7,8 @@ import orjson
 import pytest
 from tests.corpus import sampled
 from tests.event_streams import read_events
-from tests.recorded_answers import Recording, cut, recordings
+from tests.recorded_answers import Recording, cut, meaning, recordings
 
-from dragoman.conversation.canonical import canonical
 from dragoman.conversation.collect import collect
 from dragoman.conversation.envelope import unseal
 from dragoman.conversation.events import (
@@ -61,14 +60,6 @@ def rendered(events: list[Event]) -> list[dict[str, object]]:
         told.append(orjson.loads(data.removeprefix("data: ")))
         assert told[-1]["type"] == name.removeprefix("event: ")
     return told
-
-
-def meaning(reply: object) -> object:
-    """A reply without the provider's own word for the stop, which a computed stop does not have."""
-    plain = canonical(reply)
-    for choice in plain.get("choices", []):
-        choice.pop("word", None)
-    return plain
 
 
 def test_any_cut_of_a_recorded_stream_gives_the_same_events() -> None:

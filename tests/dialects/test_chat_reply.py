@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 from tests.corpus import sampled
 from tests.event_streams import read_events
-from tests.openai_answers import ASKED, folded, meaning, parsed, recorded, rendered, sse
+from tests.openai_answers import ASKED, folded, parsed, recorded, rendered, sse
+from tests.recorded_answers import meaning
 
 from dragoman.conversation.collect import collect, tell
 from dragoman.conversation.events import CallStarted, Ended, Failed, ReasoningDelta, Started, Stopped, TextDelta, Used

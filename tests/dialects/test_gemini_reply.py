@@ -7,9 +7,8 @@ from typing import Any
 import orjson
 import pytest
 from tests.corpus import sampled
-from tests.recorded_answers import Recording, cut, recordings
+from tests.recorded_answers import Recording, cut, meaning, recordings
 
-from dragoman.conversation.canonical import canonical
 from dragoman.conversation.changes import NOTHING_TO_UNDO
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import (
@@ -58,14 +57,6 @@ def read(body: bytes) -> Reply:
     reply = collect(parse_whole(body))
     assert isinstance(reply, Reply), reply
     return reply
-
-
-def meaning(reply: object) -> object:
-    """A reply without the provider's own word for the stop, which a computed stop does not have."""
-    plain = canonical(reply)
-    for choice in plain.get("choices", []):
-        choice.pop("word", None)
-    return plain
 
 
 def test_any_cut_of_a_recorded_stream_gives_the_same_events() -> None:

@@ -6,7 +6,6 @@ every SDK, the one for that cloud among them.
 
 from __future__ import annotations
 
-import logging
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 from tests.corpus import exchanges
 from tests.judges import judge
 from tests.recorded_answers import cut
-from tests.sdk_readers import Loopback, Seen, loopback, read_invoked
+from tests.sdk_readers import Loopback, Seen, read_invoked
 from tests.targets import ONE_OF_EACH, split
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
@@ -92,14 +91,6 @@ def test_requests_are_accepted_by_all(files: str, capsys: pytest.CaptureFixture[
     assert wrong == []
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Loopback]:
-    logging.disable(logging.WARNING)
-    with loopback() as served:
-        yield served
-    logging.disable(logging.NOTSET)
-
-
 def answered(exchange: dict[str, Any]) -> tuple[bytes, bool]:
     """The answer as it came over the wire, and whether it is a stream."""
     response = exchange["response"]
@@ -121,17 +112,17 @@ def translated(wire: bytes, stream: bool, client: str, context: AnswerContext, f
 
 @pytest.mark.slow
 @pytest.mark.parametrize("files", OWN)
-def test_answers_read_the_same_in_every_sdk(server: Loopback, files: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_read_the_same_in_every_sdk(sdks: Loopback, files: str, capsys: pytest.CaptureFixture[str]) -> None:
     framed = files.startswith("bedrock")
     counts: Counter[str] = Counter()
     for exchange in recorded(files):
         wire, stream = answered(exchange)
-        wanted = read_invoked(server, wire, stream) if framed else server.read("anthropic", wire, stream)
+        wanted = read_invoked(sdks, wire, stream) if framed else sdks.read("anthropic", wire, stream)
         again = translated(wire, stream, "anthropic", FRAMED if stream else SHOWN, framed)
-        assert read_invoked(server, again, stream) == wanted, exchange["id"]
+        assert read_invoked(sdks, again, stream) == wanted, exchange["id"]
         counts["anthropic-bedrock"] += 1
         for client in DIALECT_NAMES:
-            seen = server.read(client, translated(wire, stream, client, SHOWN, framed), stream)
+            seen = sdks.read(client, translated(wire, stream, client, SHOWN, framed), stream)
             assert compared(seen) == compared(wanted), (exchange["id"], client)
             counts[client] += 1
     with capsys.disabled():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import ModuleType
 
 import openai
 import orjson
 import pytest
 from tests.corpus import exchanges
-from tests.sdk_readers import Loopback, loopback
+from tests.sdk_readers import Loopback
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
@@ -23,12 +22,6 @@ CHAT, RESPONSES = "openai-chat", "openai-responses"
 RENDERERS = {CHAT: ChatStreamRenderer, RESPONSES: ResponsesStreamRenderer}
 ERRORS: dict[str, ModuleType] = {CHAT: chat_answers, RESPONSES: responses_answers}
 ASKED = AnswerContext(model="m", id="answer_1", created=1, include_usage=True)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Loopback]:
-    with loopback() as running:
-        yield running
 
 
 EXCEPTIONS: dict[FailureKind, type[openai.APIStatusError]] = {
@@ -51,13 +44,13 @@ EXCEPTIONS: dict[FailureKind, type[openai.APIStatusError]] = {
 }
 
 
-def ask(server: Loopback, dialect: str, stream: bool = False) -> None:
+def ask(sdks: Loopback, dialect: str, stream: bool = False) -> None:
     if dialect == CHAT:
-        answer = server.openai.chat.completions.create(
+        answer = sdks.openai.chat.completions.create(
             model="m", messages=[{"role": "user", "content": "hi"}], stream=stream
         )
     else:
-        answer = server.openai.responses.create(model="m", input="hi", stream=stream)
+        answer = sdks.openai.responses.create(model="m", input="hi", stream=stream)
     if stream:
         list(answer)
 
@@ -65,13 +58,13 @@ def ask(server: Loopback, dialect: str, stream: bool = False) -> None:
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
 @pytest.mark.parametrize("kind", FailureKind)
-def test_every_kind_is_raised_as_its_exception(server: Loopback, dialect: str, kind: FailureKind) -> None:
+def test_every_kind_is_raised_as_its_exception(sdks: Loopback, dialect: str, kind: FailureKind) -> None:
     failure = Failure(kind, "the very words", 418, param="p", retry_after=2.5)
     status, headers, body = ERRORS[dialect].render_error(failure, ASKED)
     assert headers["retry-after"] == "3"
-    server.serve(body, False, status, headers)
+    sdks.serve(body, False, status, headers)
     with pytest.raises(EXCEPTIONS[kind]) as raised:
-        ask(server, dialect)
+        ask(sdks, dialect)
     assert "the very words" in raised.value.message
     assert raised.value.request_id == "answer_1"
     again = parse_failure(status, headers, body)
@@ -80,15 +73,15 @@ def test_every_kind_is_raised_as_its_exception(server: Loopback, dialect: str, k
 
 @pytest.mark.parametrize("one_in", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
-def test_every_recorded_error_is_raised_as_its_exception(server: Loopback, dialect: str, one_in: int) -> None:
+def test_every_recorded_error_is_raised_as_its_exception(sdks: Loopback, dialect: str, one_in: int) -> None:
     count = 0
     for exchange in [one for one in exchanges("errors.jsonl") if one["response"]["status"] >= 400][::one_in]:
         response = exchange["response"]
         body = response["body"] if isinstance(response["body"], str) else orjson.dumps(response["body"]).decode()
         failure = parse_failure(response["status"], response["headers"], body.encode())
-        server.serve(*_swapped(ERRORS[dialect].render_error(failure, ASKED)))
+        sdks.serve(*_swapped(ERRORS[dialect].render_error(failure, ASKED)))
         with pytest.raises(EXCEPTIONS[failure.kind]) as raised:
-            ask(server, dialect)
+            ask(sdks, dialect)
         assert failure.message in raised.value.message
         count += 1
     print(f"\n{dialect}: {count} recorded errors raised")
@@ -101,11 +94,11 @@ def _swapped(error: tuple[int, dict[str, str], bytes]) -> tuple[bytes, bool, int
 
 
 @pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
-def test_E13_an_error_in_a_stream_is_raised(server: Loopback, dialect: str) -> None:
+def test_E13_an_error_in_a_stream_is_raised(sdks: Loopback, dialect: str) -> None:
     renderer = RENDERERS[dialect](ASKED)
-    server.serve(renderer.close(), True)
+    sdks.serve(renderer.close(), True)
     with pytest.raises(openai.APIError) as raised:
-        ask(server, dialect, stream=True)
+        ask(sdks, dialect, stream=True)
     assert "ended before the answer was complete" in raised.value.message
 
 

@@ -9,7 +9,6 @@ its reason; nothing else is left out.
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from google.genai import errors as gemini_errors
 from msgspec.structs import replace
 from tests.openai_answers import sse
 from tests.recorded_answers import Recording, cut, recordings
-from tests.sdk_readers import Loopback, ReportedFailure, Seen, loopback
+from tests.sdk_readers import Loopback, ReportedFailure, Seen
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
@@ -109,14 +108,6 @@ EXCUSED = {
 BEYOND = {
     ("fa5582b589f5dc23", "gemini"): "its picture was shortened to text that is no base64",
 }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Loopback]:
-    logging.disable(logging.WARNING)
-    with loopback() as served:
-        yield served
-    logging.disable(logging.NOTSET)
 
 
 def readable(recording: Recording, upstream: str) -> bytes:
@@ -231,7 +222,7 @@ def has_no_answer(recording: Recording, wire: bytes) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("upstream", DIALECT_NAMES)
-def test_recorded_answers_read_the_same_in_every_sdk(server: Loopback, upstream: str) -> None:
+def test_recorded_answers_read_the_same_in_every_sdk(sdks: Loopback, upstream: str) -> None:
     counts: Counter[str] = Counter()
     faults: list[object] = []
     for recording in recordings(upstream, ONE_IN[upstream]):
@@ -241,23 +232,23 @@ def test_recorded_answers_read_the_same_in_every_sdk(server: Loopback, upstream:
             continue
         reason = has_no_answer(recording, wire)
         if reason:
-            faults += no_success(server, upstream, recording, wire)
+            faults += no_success(sdks, upstream, recording, wire)
             counts[f"failure: {reason}"] += 1
             continue
-        wanted = server.read(upstream, shown(recording, wire), recording.stream)
+        wanted = sdks.read(upstream, shown(recording, wire), recording.stream)
         for client in DIALECT_NAMES:
             reason = beyond(recording, wire, client)
             if reason:
                 counts[f"cannot in {client}: {reason}"] += 1
                 continue
-            faults += differences(server, upstream, client, recording, wire, wanted, counts)
+            faults += differences(sdks, upstream, client, recording, wire, wanted, counts)
     print(f"\n{upstream}", dict(counts))
     assert faults == []
     assert min(counts[f"{client} {form}"] for client in DIALECT_NAMES for form in ("whole", "streamed")) > 20
 
 
 def differences(
-    server: Loopback,
+    sdks: Loopback,
     upstream: str,
     client: str,
     recording: Recording,
@@ -271,14 +262,14 @@ def differences(
     other = other_form(upstream, client, wire, recording.stream)
     for body, stream in ((own, recording.stream), (other, not recording.stream)):
         form = f"{client} {'streamed' if stream else 'whole'}"
-        found = compared(server.read(client, body, stream), cut_short(wanted, client, stream), recording.id)
+        found = compared(sdks.read(client, body, stream), cut_short(wanted, client, stream), recording.id)
         if found:
             yield recording.id, form, found
         else:
             counts[form] += 1
 
 
-def no_success(server: Loopback, upstream: str, recording: Recording, wire: bytes) -> Iterator[object]:
+def no_success(sdks: Loopback, upstream: str, recording: Recording, wire: bytes) -> Iterator[object]:
     """A recording without an answer is a failure in every other dialect, and its SDK raises."""
     for client in set(DIALECT_NAMES) - {upstream}:
         body, translation = translated(upstream, client, wire, recording.stream)
@@ -287,8 +278,8 @@ def no_success(server: Loopback, upstream: str, recording: Recording, wire: byte
             continue
         status, headers, told = registry.dialect(client).answers.render_error(translation.failure, ANSWERING)
         if recording.stream:
-            server.serve(body, True)
+            sdks.serve(body, True)
         else:
-            server.serve(told, False, status, headers)
+            sdks.serve(told, False, status, headers)
         with pytest.raises(FAILURES):
-            server.read_served(client, recording.stream)
+            sdks.read_served(client, recording.stream)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from tests.sdk_readers import Loopback, loopback
+from tests.sdk_readers import Loopback
 
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
@@ -27,12 +25,6 @@ EVENTS: list[Event] = [
 BOM = b"\xef\xbb\xbf"
 DIALECTS = ["anthropic", "cohere", "gemini", "ollama", "openai-chat", "openai-responses"]
 PAGE = b"<!doctype html>\n<html><head><title>Please log in</title></head>\n\n" + b"<p>Use your card.</p>\n" * 500
-
-
-@pytest.fixture(scope="module")
-def sdks() -> Iterator[Loopback]:
-    with loopback() as server:
-        yield server
 
 
 def _whole(dialect: str) -> bytes:

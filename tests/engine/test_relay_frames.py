@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.sdk_readers import Loopback, loopback
+from tests.sdk_readers import Loopback
 
 from dragoman.conversation.events import CallStarted
 from dragoman.dialects.openai_chat.dialect import finish_stripped_chunk
@@ -290,12 +289,6 @@ def test_the_sdk_reads_chunks_that_lack_what_every_chunk_has(name: str, size: in
 def test_the_sdk_gets_the_reason_that_tells_more(reasons: list[str], shown: str, sdks: Loopback) -> None:
     seen = _read(sdks, [_words("a"), *[_words("", reason) for reason in reasons]], 4096)
     assert seen.choices[0].finish_reason == shown
-
-
-@pytest.fixture(scope="module")
-def sdks() -> Iterator[Loopback]:
-    with loopback() as server:
-        yield server
 
 
 def _read(sdks: Loopback, chunks: list[dict[str, Any]], size: int) -> Any:

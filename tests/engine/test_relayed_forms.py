@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 import pytest
-from tests.sdk_readers import Loopback, loopback
+from tests.sdk_readers import Loopback
 
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
 from dragoman.conversation.literals import quote
@@ -55,12 +55,6 @@ DISTORTED: Mapping[str, Distort] = {
     ],
 }
 UNNAMED: Mapping[str, Distort] = {"no names": lambda frames: [_rename(frame, b"") for frame in frames]}
-
-
-@pytest.fixture(scope="module")
-def sdks() -> Iterator[Loopback]:
-    with loopback() as server:
-        yield server
 
 
 def _frames(dialect: str) -> list[bytes]:

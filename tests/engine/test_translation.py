@@ -3,9 +3,7 @@ the dialects (X11)."""
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
-from collections.abc import Iterator
 
 import anthropic
 import ollama
@@ -16,7 +14,7 @@ from botocore.exceptions import EventStreamError
 from google.genai import errors as gemini_errors
 from tests.corpus import exchanges
 from tests.recorded_answers import cut
-from tests.sdk_readers import Loopback, ReportedFailure, Seen, loopback
+from tests.sdk_readers import Loopback, ReportedFailure, Seen
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.dialect_names import DIALECT_NAMES
@@ -33,14 +31,6 @@ ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up
 FORCED = Undo(ids={"\0": ""})
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Loopback]:
-    logging.disable(logging.WARNING)
-    with loopback() as served:
-        yield served
-    logging.disable(logging.NOTSET)
-
-
 def translated(upstream: str, client: str, wire: bytes, stream: bool, size: int = 1 << 20) -> bytes:
     translation = Translation(upstream, client, FORCED, ANSWERING)
     if not stream:
@@ -51,7 +41,7 @@ def translated(upstream: str, client: str, wire: bytes, stream: bool, size: int 
     return out
 
 
-def test_ids_and_names_reach_the_sdk_as_the_client_knows_them(server: Loopback) -> None:
+def test_ids_and_names_reach_the_sdk_as_the_client_knows_them(sdks: Loopback) -> None:
     body = orjson.dumps(
         {
             "id": "msg_1",
@@ -63,7 +53,7 @@ def test_ids_and_names_reach_the_sdk_as_the_client_knows_them(server: Loopback) 
     )
     undo = Undo(names={"a_b": "a.b"}, ids={"toolu_1": "call:1"})
     for client in DIALECT_NAMES:
-        seen = server.read(client, Translation("anthropic", client, undo, ANSWERING).whole(body), False)
+        seen = sdks.read(client, Translation("anthropic", client, undo, ANSWERING).whole(body), False)
         shown = "" if client == "ollama" else "call:1"  # its SDK does not show the ids of calls
         assert seen == Seen("", (("a.b", '{"x": 1}'),), "calls", (3, 4, 0), (shown,))
 
@@ -228,17 +218,17 @@ _ANTHROPIC: dict[FailureKind, type[Exception]] = {
 _SERVER_SIDE = frozenset({FailureKind.SERVER, FailureKind.OVERLOADED})
 
 
-def raised(server: Loopback, dialect: str, failure: Failure) -> Exception:
+def raised(sdks: Loopback, dialect: str, failure: Failure) -> Exception:
     """What the SDK raises if the failure comes with a status."""
     status, headers, body = registry.dialect(dialect).answers.render_error(failure, ANSWERING)
-    server.serve(body, False, status, headers)
+    sdks.serve(body, False, status, headers)
     with pytest.raises(Exception) as caught:
-        server.read_served(dialect, False)
+        sdks.read_served(dialect, False)
     return caught.value
 
 
 @pytest.mark.parametrize("one_in", [8, pytest.param(1, marks=pytest.mark.slow)])
-def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(server: Loopback, one_in: int) -> None:
+def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(sdks: Loopback, one_in: int) -> None:
     counts: Counter[str] = Counter()
     for exchange in list(exchanges("errors.jsonl"))[::one_in]:
         response = exchange["response"]
@@ -246,7 +236,7 @@ def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(server: L
         raw = body.encode() if isinstance(body, str) else orjson.dumps(body)
         failure = parse_failure(response["status"], response.get("headers") or {}, raw)
         for dialect in ("anthropic", "gemini"):
-            error = raised(server, dialect, failure)
+            error = raised(sdks, dialect, failure)
             if dialect == "anthropic":
                 assert isinstance(error, _ANTHROPIC[failure.kind]), (exchange["id"], failure, error)
             else:
@@ -272,7 +262,7 @@ RAISED = (
 
 
 @pytest.mark.parametrize("dialect", DIALECT_NAMES)
-def test_E13_a_failure_after_the_first_event_is_raised_by_the_sdk(server: Loopback, dialect: str) -> None:
+def test_E13_a_failure_after_the_first_event_is_raised_by_the_sdk(sdks: Loopback, dialect: str) -> None:
     start = b'data: {"type":"message_start","message":{"id":"m","model":"c","usage":{"input_tokens":11}}}\n\n'
     text = b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}\n\n'
     error = b'data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
@@ -281,9 +271,9 @@ def test_E13_a_failure_after_the_first_event_is_raised_by_the_sdk(server: Loopba
         out = translation.feed(wire) + translation.close()
         assert translation.started
         assert translation.failure is not None
-        server.serve(out, True)
+        sdks.serve(out, True)
         with pytest.raises(RAISED):
-            server.read_served(dialect, True)
+            sdks.read_served(dialect, True)
 
 
 @pytest.mark.parametrize("client", DIALECT_NAMES)
@@ -356,7 +346,7 @@ WAITING = {"id": "r", "object": "response", "model": "m", "status": "queued", "o
     ],
 )
 def test_a_breakdown_is_no_success_in_any_other_dialect(
-    server: Loopback, upstream: str, body: dict[str, object], says: str
+    sdks: Loopback, upstream: str, body: dict[str, object], says: str
 ) -> None:
     wire = orjson.dumps(body)
     for client in set(DIALECT_NAMES) - {upstream}:
@@ -365,10 +355,10 @@ def test_a_breakdown_is_no_success_in_any_other_dialect(
         assert whole.failure is not None
         streaming = Translation(upstream, client, FORCED, ANSWERING)
         out = streaming.feed(b"data: " + wire + b"\n\n" if upstream in ("gemini", "openai-chat") else wire)
-        server.serve(out + streaming.close(), True)
+        sdks.serve(out + streaming.close(), True)
         assert streaming.failure is not None
         with pytest.raises(RAISED):
-            server.read_served(client, True)
+            sdks.read_served(client, True)
 
 
 def test_a_breakdown_in_the_clients_own_dialect_keeps_its_word() -> None:

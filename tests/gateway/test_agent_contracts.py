@@ -13,7 +13,7 @@ import httpx
 import pytest
 from tests.gateway.asking import body
 from tests.gateway.running import Running, gateway, provider
-from tests.gateway.upstream import Upstream, refusal, upstream
+from tests.gateway.upstream import Upstream, refusal
 
 REPOSITORY = Path(__file__).parents[2]
 CODEX = {"originator": "codex_cli_rs"}
@@ -27,12 +27,6 @@ ASKED = {
     "codex": ("/v1/responses", {"stream": True}),
 }
 KEYS = {"limited": {"requests_per_minute": 2}, "spent": {"budget": {"day": 0}}, "spent-total": {"budget": {"total": 0}}}
-
-
-@pytest.fixture(scope="module")
-def behind() -> Iterator[Upstream]:
-    with upstream() as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

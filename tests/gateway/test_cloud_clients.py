@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import anthropic
@@ -12,7 +11,7 @@ import pytest
 from google import genai
 from google.genai import types
 from google.oauth2.credentials import Credentials
-from tests.gateway.stage import Stage, stage
+from tests.gateway.stage import Stage
 
 TOOL: dict[str, Any] = {
     "type": "object",
@@ -21,12 +20,6 @@ TOOL: dict[str, Any] = {
 }
 CALL = {"calls": [{"name": "weather", "arguments": {"city": "Köln"}}]}
 each_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("stage"), signatures="strict") as raised:
-        yield raised
 
 
 def azure(world: Stage) -> openai.AzureOpenAI:

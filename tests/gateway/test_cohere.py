@@ -7,23 +7,16 @@ Claude's, Gemini's and OpenAI's refuse thinking whose proof is missing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import cohere
 import pytest
 from cohere.core.api_error import ApiError
 from tests.gateway.speakers import SPEAKERS, AskedFor, Cohere
-from tests.gateway.stage import Stage, stage
+from tests.gateway.stage import Stage
 
 TURNS = ("Köln", "Rome", "Oslo")
 each_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("stage"), signatures="strict") as raised:
-        yield raised
 
 
 def client(world: Stage) -> cohere.ClientV2:

@@ -39,12 +39,6 @@ MODELS = {
 
 
 @pytest.fixture(scope="module")
-def behind() -> Iterator[Upstream]:
-    with upstream() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def emulators() -> Iterator[dict[str, Any]]:
     with ExitStack() as stack:
         yield {name: stack.enter_context(emulator(name, answers="echo")) for name in ("anthropic", "gemini", "openai")}

@@ -18,12 +18,6 @@ PATH = "/v1/audio/transcriptions"
 
 
 @pytest.fixture(scope="module")
-def behind() -> Iterator[Upstream]:
-    with upstream() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def running(behind: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     keys: dict[str, dict[str, Any]] = {"ann": {}, "narrow": {"allowed_models": ["cheap"]}}
     keys |= {"few": {"requests_per_minute": 2}, "one": {"concurrent": 1}}

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 from tests.gateway.running import QUICK, Running, gateway, provider, wait_for
-from tests.gateway.upstream import GOOD, Upstream, refusal, upstream
+from tests.gateway.upstream import GOOD, Upstream, refusal
 
 from dragoman.engine.routing.candidates import Candidate
 from dragoman.engine.routing.router_model import parse_choice
@@ -25,12 +25,6 @@ KEYS: dict[str, dict[str, Any]] = {
     "checker": {"allowed_endpoints": ["/v1/health-status"]},
 }
 SECRET = "sk-provider-secret-0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def behind() -> Iterator[Upstream]:
-    with upstream() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.gateway.asking import body
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.serving import CLIENT, serving
 from tests.gateway.test_serve import workers_of
-from tests.gateway.upstream import Upstream, upstream
+from tests.gateway.upstream import Upstream
 
 from dragoman.gateway.records.metrics import FAMILIES, MetricKind, Metrics, MetricsSnapshot, render_metrics, summed
 from dragoman.gateway.records.metrics_board import PLACE_BYTES, MetricsBoard
@@ -49,12 +49,6 @@ def told(text: str) -> dict[str, float]:
         assert line.rpartition(" ")[0] not in samples, "the same sample twice"
         samples[line.rpartition(" ")[0]] = float(found[4])
     return samples
-
-
-@pytest.fixture(scope="module")
-def behind() -> Iterator[Upstream]:
-    with upstream() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

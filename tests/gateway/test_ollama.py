@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -15,7 +14,7 @@ import ollama
 import pytest
 from tests.gateway.running import Running, gateway, provider
 from tests.gateway.speakers import SPEAKERS, AskedFor
-from tests.gateway.stage import Stage, stage
+from tests.gateway.stage import Stage
 from tests.gateway.upstream import Seen, upstream
 from tests.shapes.words import PIXEL
 
@@ -29,12 +28,6 @@ AGAIN = {"calls": [{"name": "weather", "arguments": {"city": "Bonn"}}]}
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
 SCHEMA = {"type": "object", "properties": {"rain": {"type": "boolean"}}, "required": ["rain"]}
 each_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("stage"), signatures="strict") as raised:
-        yield raised
 
 
 def client(world: Stage) -> ollama.Client:

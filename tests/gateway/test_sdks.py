@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.gateway.speakers import SPEAKERS, AskedFor, ReceivedAnswer, Speaker
-from tests.gateway.stage import Stage, stage
+from tests.gateway.stage import Stage
 
 FOREIGN = {
     "openai-chat": ("claude", "gemini", "command", "qwen", "bedrock", "invoked"),
@@ -45,12 +44,6 @@ def pairs(table: dict[str, tuple[str, ...]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         ("dialect", "model"), [(dialect, model) for dialect, models in table.items() for model in models]
     )
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("stage"), signatures="strict") as raised:
-        yield raised
 
 
 def speaker(world: Stage, dialect: str, model: str, is_async: bool = False, **wishes: Any) -> Speaker:

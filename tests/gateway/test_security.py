@@ -17,7 +17,7 @@ import httpx
 import pytest
 from tests.gateway.asking import PATHS, body, path
 from tests.gateway.running import Running, gateway, provider, wait_for
-from tests.gateway.upstream import Answer, Seen, Upstream, refusal, upstream
+from tests.gateway.upstream import Answer, Seen, Upstream, refusal
 
 from dragoman.gateway.http import inbound
 from dragoman.testing import emulator
@@ -44,12 +44,6 @@ KEYS: dict[str, dict[str, Any]] = {
     "short": {"tokens_per_minute": 60},
     "one": {"concurrent": 1},
 }
-
-
-@pytest.fixture(scope="module")
-def behind() -> Iterator[Upstream]:
-    with upstream() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ the client as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -102,19 +102,6 @@ def test_an_answer_that_is_too_long_is_not_kept_for_the_next_turn(monkeypatch: p
 
 
 # In the gateway.
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[HostileProvider]:
-    with HostileProvider() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def gateway(provider: HostileProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running(provider.config(), tmp_path_factory.mktemp("odd")).start()
-    yield running
-    running.stop()
 
 
 def test_half_a_pair_in_an_answer_that_is_stored(gateway: Running, provider: HostileProvider) -> None:

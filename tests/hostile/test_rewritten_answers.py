@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -24,19 +24,6 @@ _ASKED: dict[str, tuple[str, dict[str, Any], type]] = {
     "a completion": ("/v1/completions", {"prompt": "Hi"}, CompletionAnswers),
     "a prompt": ("/api/generate", {"prompt": "Hi"}, PromptAnswers),
 }
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[HostileProvider]:
-    with HostileProvider() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def gateway(provider: HostileProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running(provider.config(), tmp_path_factory.mktemp("rewritten")).start()
-    yield running
-    running.stop()
 
 
 def note_threads(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[str]:

@@ -61,19 +61,6 @@ PROFILES = {
 PROVIDERS = dict(zip(DIALECTS, ("chat", "responses", "anthropic", "gemini"), strict=True))
 
 
-@pytest.fixture(scope="module")
-def provider() -> Iterator[HostileProvider]:
-    with HostileProvider() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def gateway(provider: HostileProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running(provider.config(), tmp_path_factory.mktemp("hostile")).start()
-    yield running
-    running.stop()
-
-
 def ask(gateway: Running, sent: bytes) -> int:
     """The status of the answer; 0 if the connection was closed without one."""
     with socket.create_connection(("127.0.0.1", int(gateway.url.rpartition(":")[2])), 30) as line:

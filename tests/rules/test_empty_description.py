@@ -11,7 +11,7 @@ from dragoman.rules.tools.empty_description import empty_description
 REFUSES = facts(empty_description="refuses")
 
 
-def asked(*descriptions: str | None) -> dict[str, Any]:
+def described(*descriptions: str | None) -> dict[str, Any]:
     tools = []
     for index, description in enumerate(descriptions):
         function: dict[str, Any] = {"name": f"f{index}", "parameters": {"type": "object", "properties": {}}}
@@ -22,7 +22,7 @@ def asked(*descriptions: str | None) -> dict[str, Any]:
 
 
 def test_it_is_left_out() -> None:
-    done = run(empty_description, asked("", "Looks.", ""), REFUSES)
+    done = run(empty_description, described("", "Looks.", ""), REFUSES)
     assert [tool.description for tool in done.conversation.tools] == [None, b'"Looks."', None]
     assert [tool.name for tool in done.conversation.tools] == ["f0", "f1", "f2"]
     assert done.changes == [("/tools/0", "nothing", False), ("/tools/2", "nothing", False)]
@@ -30,12 +30,12 @@ def test_it_is_left_out() -> None:
 
 
 def test_untouched() -> None:
-    assert run(empty_description, asked("Looks.", None), REFUSES).untouched
-    assert run(empty_description, asked(""), facts()).untouched
+    assert run(empty_description, described("Looks.", None), REFUSES).untouched
+    assert run(empty_description, described(""), facts()).untouched
 
 
 def test_adapt_for_a_real_provider() -> None:
-    done = sent(asked(""), "bedrock/us.amazon.nova-lite-v1:0", source=CHAT)
+    done = sent(described(""), "bedrock/us.amazon.nova-lite-v1:0", source=CHAT)
     assert "description" not in done.json["toolConfig"]["tools"][0]["toolSpec"]
     assert done.changes == [("empty-description", "/tools/0", "nothing", False)]
-    assert sent(asked(""), "openai/gpt-4o").changes == []
+    assert sent(described(""), "openai/gpt-4o").changes == []
