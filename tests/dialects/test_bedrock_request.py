@@ -265,3 +265,38 @@ def test_a_limit_beside_the_config_is_refused_at_its_own_place() -> None:
     with pytest.raises(MalformedRequest, match="a limit of -5 tokens") as refused:
         dialect("bedrock").requests.parse(orjson.dumps(asked(USER, max_tokens=-5)))
     assert refused.value.at == "/max_tokens"
+
+
+def test_top_k_beside_top_p_goes_to_the_model() -> None:
+    done = sent(asked(USER, inferenceConfig={"topP": 0.5, "topK": 5}), CONVERSE)
+    assert done.json["inferenceConfig"] == {"topP": 0.5}
+    assert done.json["additionalModelRequestFields"] == {"top_k": 5}
+    assert [(one.rule, one.at) for one in done.changes] == [("off-schema", "/inferenceConfig/topK")]
+
+
+@pytest.mark.parametrize(
+    ("choice", "own", "chat"),
+    [
+        ("any", {"any": {}}, "required"),
+        ({"type": "tool", "name": "weather"}, {"tool": {"name": "weather"}}, None),
+        ({"none": {}}, None, "none"),
+    ],
+    ids=["a word", "Claude's form", "none"],
+)
+def test_a_tool_choice_in_other_words_is_understood(choice: Any, own: Any, chat: Any) -> None:
+    body = asked(USER, toolConfig={"tools": [TOOL], "toolChoice": choice})
+    done = sent(body, CONVERSE)
+    assert done.json.get("toolConfig", {}).get("toolChoice") == own
+    assert "/toolConfig/toolChoice" in [one.at for one in done.changes]
+    if chat is not None:
+        assert sent(body, GPT).json["tool_choice"] == chat
+
+
+def test_a_picture_by_url_goes_where_it_is_taken() -> None:
+    picture = {"image": {"format": "png", "source": {"url": "https://example.com/a.png"}}}
+    body = asked({"role": "user", "content": [{"text": "Look."}, picture]})
+    assert sent(body, GPT).json["messages"][0]["content"][1]["image_url"]["url"] == "https://example.com/a.png"
+    done = sent(body, CONVERSE)
+    assert done.json["messages"][0]["content"][1] == {"text": "[image: https://example.com/a.png]"}
+    assert [one.rule for one in done.changes] == ["refused-part"]
+    assert done.media_to_fetch

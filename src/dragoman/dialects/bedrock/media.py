@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Raw
 
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.parts import Extras, Inline, Json, Media, MediaKind, Plain, Stored
+from dragoman.conversation.parts import Extras, Inline, Json, Media, MediaKind, Plain, Remote, Stored
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.shared.ownership import require_own
 from dragoman.dialects.shared.parsing import DOCUMENT_TYPES, extras_of
@@ -74,16 +74,18 @@ def _parse_title(wire: dict[str, Raw], at: str) -> str | None:
     return _text(raw)
 
 
-def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Plain | Stored | None:
+def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Plain | Remote | Stored | None:
     given = bytes(wire.get("source", b""))
     if given[:1] != b"{":
         raise MalformedRequest("the source is not an object", at=f"{at}/source")
     source = {key: bytes(value) for key, value in split_members(given, f"{at}/source").items()}
     media_type = _media_type(kind, _text(wire.get("format")) or "")
     if source.keys() == {"bytes"} and source["bytes"][:1] == b'"' and media_type:
-        found: Inline | Plain | Stored | None = Inline(media_type, source["bytes"])
+        found: Inline | Plain | Remote | Stored | None = Inline(media_type, source["bytes"])
     elif source.keys() == {"text"} and source["text"][:1] == b'"' and media_type == "text/plain":
         found = Plain(source["text"])
+    elif source.keys() == {"url"} and source["url"][:1] == b'"':
+        found = Remote(unquote(source["url"]), media_type)  # Converse takes none, so it is fetched or named
     else:
         found = _stored(source, media_type)
     if found is not None:

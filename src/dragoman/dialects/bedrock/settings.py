@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.near_misses import NearMiss
+from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import (
     EFFORT_ALONE,
@@ -23,13 +23,14 @@ from dragoman.conversation.settings import (
     Settings,
     Thinking,
 )
-from dragoman.conversation.tools import ToolChoice
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.message_render import render_system
 from dragoman.dialects.bedrock.schema import decode_format
 from dragoman.dialects.bedrock.tools import TOOL_CONFIG, parse_choice, parse_tools, render_choice, render_tools
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.families.claude_thinking import parse_claude_thinking, render_claude_thinking
+from dragoman.dialects.near_misses.choices import parse_any_choice
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.tools import MeantTools
 from dragoman.dialects.shared.ownership import require_own
@@ -52,6 +53,7 @@ from dragoman.dialects.shared.top_level import ODD_FORM, Members, ParsedMember, 
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_members
 
+INFERENCE = "inferenceConfig"
 ADDITIONAL = "additionalModelRequestFields"
 OUTPUT = "outputConfig"
 
@@ -183,7 +185,7 @@ SETTINGS = SettingTable(
     NAME,
     (
         SettingObject(
-            member="inferenceConfig",
+            member=INFERENCE,
             rows=(
                 SettingRow("max_tokens", whole, "maxTokens", _LIMITS, limit=True),
                 SettingRow("temperature", number, names=("temperature",)),
@@ -254,17 +256,36 @@ def _parse_tool_config(raw: bytes) -> tuple[MeantTools, ToolChoice | None, Mappi
     tools = parse_tools(bytes(wire.pop("tools", b"")))
     choice = bytes(wire.pop("toolChoice", b"null"))
     rest = {f"{TOOL_CONFIG}.{key}": bytes(value) for key, value in wire.items()}
-    return tools, None if choice == b"null" else parse_choice(choice), rest
+    found = None if choice == b"null" else parse_choice(choice)
+    meant = parse_any_choice(choice) if found is not None and found.mode is ChoiceMode.NATIVE else None
+    if meant is not None:
+        miss = NearMiss(Miss.CHOICE, f"/{TOOL_CONFIG}/toolChoice", members=(TOOL_CONFIG,))
+        tools, found = replace(tools, misses=(*tools.misses, miss)), meant
+    return tools, found, rest
 
 
 @remembered
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
+    members, moved = _move_top_k(members)
     members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
     if "thinking.on" in found and found.pop("thinking.wire_form", None) is None and "thinking.effort" in found:
         found["thinking.wire_form"] = EFFORT_INSIDE
     gather_thinking(found)
-    return Settings(**found), extras_of(NAME, extras), misses
+    return Settings(**found), extras_of(NAME, extras), joined_misses(moved, misses)
+
+
+def _move_top_k(members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
+    """`topK` stands beside `topP` in other dialects; the model itself takes it here."""
+    wire = dict(members)
+    inference, additional = fields_of(wire.get(INFERENCE, b"")) or {}, fields_of(wire.get(ADDITIONAL, b"{}"))
+    name = next((one for one in ("topK", "top_k") if inference.get(one, b"")[:1].isdigit()), None)
+    if name is None or additional is None or "top_k" in additional:
+        return members, ()
+    moved = {**additional, "top_k": inference.pop(name)}
+    wire |= {INFERENCE: render_object(inference), ADDITIONAL: render_object(moved)}
+    miss = NearMiss(Miss.SETTING_NAME, f"/{INFERENCE}/{name}", members=(INFERENCE, ADDITIONAL))
+    return tuple(wire.items()), (miss,)
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

@@ -122,19 +122,21 @@ render_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
 
 
 def parse_choice(raw: bytes) -> ToolChoice:
-    """`auto`, `any` or one tool. Any other form is kept as it is."""
+    """`auto`, `any` or one tool; `none`, which Converse does not have. Any other form is kept as it is."""
     match msgspec.json.decode(raw):
         case {"auto": {}, **rest} if not rest:
             return ToolChoice(ChoiceMode.AUTO)
         case {"any": {}, **rest} if not rest:
             return ToolChoice(ChoiceMode.REQUIRED)
+        case {"none": {}, **rest} if not rest:
+            return ToolChoice(ChoiceMode.NONE, json=raw, origin=ORIGIN)
         case {"tool": {"name": str() as name, **inner}, **rest} if not rest and not inner:
             return ToolChoice(ChoiceMode.NAMED, (name,))
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
 
 def render_choice(choice: ToolChoice) -> Json:
-    if choice.mode is ChoiceMode.NATIVE:
+    if choice.json is not None:
         return own_choice(choice, NAME)
     if choice.mode is ChoiceMode.NAMED:
         return b'{"tool":{"name":%b}}' % quote(choice.names[0])
