@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.dialects.read_back import WANTED, read_back, text
 
+from dragoman import adapt
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.messages import FIELD, Message, Role
@@ -381,3 +382,25 @@ def test_faults_point_at_their_place(body: dict[str, Any], at: str) -> None:
     with pytest.raises(MalformedRequest) as caught:
         parse_request(orjson.dumps(body))
     assert caught.value.at == at
+
+
+@pytest.mark.parametrize(("model", "included"), [("gpt-4o", ["message.output_text.logprobs"]), ("gpt-5.6", None)])
+def test_chats_flag_for_logprobs_is_an_entry_of_include(model: str, included: list[str] | None) -> None:
+    done = adapt({"model": model, "input": "Hi", "logprobs": True}, target=f"openai-responses/{model}")
+    assert "logprobs" not in done.json
+    assert done.json.get("include") == included
+    assert ("off-schema", "/logprobs") in [(one.rule, one.at) for one in done.changes]
+
+
+def test_chats_option_for_usage_is_left_out() -> None:
+    asked = {"input": "Hi", "stream": True, "stream_options": {"include_usage": True}}
+    done = adapt(asked, target="openai-responses/gpt-5.6")
+    assert "stream_options" not in done.json
+    assert [(one.rule, one.at) for one in done.changes] == [("off-schema", "/stream_options")]
+
+
+def test_a_phase_stays_on_turns_of_the_model_alone() -> None:
+    marked = [{"role": role, "content": "Hi", "phase": "commentary"} for role in ("user", "assistant", "user")]
+    done = adapt({"input": marked}, target="openai-responses/gpt-5.6")
+    assert [one.get("phase") for one in done.json["input"]] == [None, "commentary", None]
+    assert [(one.rule, one.at) for one in done.changes] == [("stray-field", "/input/0"), ("stray-field", "/input/2")]

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.near_misses import NearMiss
+from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import UNNAMED, Effort, FormatKind, ResponseFormat, Settings
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
@@ -242,6 +242,15 @@ def _parse_include(raw: bytes) -> ParsedMember:
     return found, {"": b"[" + b",".join(rest) + b"]"} if rest else {}
 
 
+def _take_logprobs(found: dict[str, Any], extras: dict[str, Json]) -> tuple[NearMiss, ...]:
+    """Chat's flag for what an entry of the list `include` asks for here."""
+    if extras.get("logprobs") not in (b"true", b"false"):
+        return ()
+    if extras.pop("logprobs") == b"true":
+        found["logprobs"] = True
+    return (NearMiss(Miss.SETTING_NAME, "/logprobs", members=("logprobs", INCLUDE)),)
+
+
 def _keep(raw: bytes) -> ParsedMember:
     return {}, {"": raw}
 
@@ -326,7 +335,16 @@ PLACES = SETTINGS.places(
         "reasoning_effort": ("/reasoning/effort", "/reasoning"),
     }
 )
-_open_stream_options = open_decoder(ResponsesStreamOptions)
+_decode_stream_options = open_decoder(ResponsesStreamOptions)
+
+
+def _open_stream_options(raw: bytes) -> object:
+    """Chat's option that asks for the usage is refused here: every answer has it."""
+    if "include_usage" in (fields_of(raw) or ()):
+        raise msgspec.ValidationError("Object contains unknown field `include_usage`")
+    return _decode_stream_options(raw)
+
+
 SKIPPED = frozenset({"model", "input", "stream", "stream_options", "tools"})
 """Members that are parsed elsewhere."""
 
@@ -344,7 +362,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
-    misses = joined_misses(misses, take_chat_format(found, extras, "text"))
+    misses = joined_misses(misses, take_chat_format(found, extras, "text"), _take_logprobs(found, extras))
     gather_thinking(found)
     return Settings(**found), extras_of(NAME, extras), misses
 
