@@ -8,6 +8,7 @@ import orjson
 import pytest
 from tests.dialects.read_back import WANTED, read_back, text
 
+from dragoman import adapt
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.messages import Message, Role
@@ -243,6 +244,9 @@ CHOICES: list[tuple[dict[str, Any], ToolChoice]] = [
     ({"mode": "ANY", "allowedFunctionNames": ["f", "g"]}, ToolChoice(ChoiceMode.ALLOWED, ("f", "g"), True)),
     ({"mode": "VALIDATED", "allowedFunctionNames": ["f"]}, ToolChoice(ChoiceMode.ALLOWED, ("f",))),
     ({"mode": "VALIDATED"}, ToolChoice(ChoiceMode.VALIDATED)),
+    ({"mode": "AUTO", "allowedFunctionNames": ["f"]}, ToolChoice(ChoiceMode.ALLOWED, ("f",))),
+    ({"allowed_function_names": ["f"]}, ToolChoice(ChoiceMode.ALLOWED, ("f",))),
+    ({"mode": "none", "allowedFunctionNames": ["f"]}, ToolChoice(ChoiceMode.NONE)),
     ({"mode": "NEW"}, ToolChoice(ChoiceMode.NATIVE, json=b'{"mode":"NEW"}', origin=GEMINI)),
 ]
 
@@ -254,6 +258,34 @@ def test_tool_choice(config: Any, choice: ToolChoice) -> None:
     )
     assert ask.conversation.settings.tool_choice == choice
     assert ask.conversation.extras == Extras("gemini", {"toolConfig.includeServerSideToolInvocations": b"true"})
+
+
+@pytest.mark.parametrize(
+    ("config", "written"),
+    [
+        ({"mode": "AUTO", "allowedFunctionNames": ["f"]}, {"mode": "VALIDATED", "allowedFunctionNames": ["f"]}),
+        ({"mode": "NONE", "allowedFunctionNames": ["f"]}, {"mode": "NONE"}),
+    ],
+)
+def test_names_beside_a_mode_that_takes_none(config: dict[str, Any], written: dict[str, Any]) -> None:
+    kept = {"retrievalConfig": {"languageCode": "de"}}
+    tools = [{"functionDeclarations": [{"name": "f", "description": "d"}]}]
+    body = {"contents": [USER], "tools": tools, "toolConfig": {"functionCallingConfig": config, **kept}}
+    done = adapt(body, target="gemini/gemini-2.5-flash")
+    assert done.json["toolConfig"] == {"functionCallingConfig": written, **kept}
+    assert [(one.rule, one.at) for one in done.changes] == [("off-schema", "/toolConfig/functionCallingConfig")]
+
+
+def test_fields_that_one_of_the_two_hosts_has() -> None:
+    marked = {"role": "user", "parts": [{"text": "hi", "partMetadata": {"a": 1}}]}
+    assert adapt({"contents": [marked]}, target="gemini/gemini-2.5-flash").json["contents"] == [marked]
+    on_vertex = adapt({"contents": [marked]}, target="vertex/gemini-2.5-flash")
+    assert on_vertex.json["contents"] == [USER]
+    assert [(one.rule, one.at) for one in on_vertex.changes] == [("stray-field", "/contents/0/parts/0")]
+    call = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}, "willContinue": False}}]}
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}]}
+    turns = [USER, call, result]
+    assert adapt({"contents": turns}, target="vertex/gemini-2.5-flash").json["contents"] == turns
 
 
 def test_tools_in_several_objects() -> None:

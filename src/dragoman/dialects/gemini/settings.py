@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.near_misses import NearMiss
+from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
@@ -177,14 +177,25 @@ def _written_choice(choice: ToolChoice) -> Json | None:
     return None if written is None else b'{"functionCallingConfig":' + written + b"}"
 
 
-def _shape_tool_config(raw: Json) -> object:
-    """Names are allowed beside a mode only."""
-    found = _open_tool_config(raw)
-    calling = found.functionCallingConfig or found.function_calling_config
-    listed = calling and (calling.allowedFunctionNames or calling.allowed_function_names)
-    if listed and calling.mode is UNSET:
-        raise msgspec.ValidationError("Object missing required field `mode`")
-    return found
+def _fit_names(members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
+    """Names are taken beside the modes `ANY` and `VALIDATED`. The latter leaves the model its choice, like `AUTO`."""
+    found = dict(members)
+    config = open_camel(found["toolConfig"], "/toolConfig") if found.get("toolConfig", b"")[:1] == b"{" else {}
+    calling = config.get("functionCallingConfig", b"")
+    wire = open_camel(calling, "/toolConfig/functionCallingConfig") if calling[:1] == b"{" else {}
+    mode = unquote(wire["mode"]).upper() if wire.get("mode", b"")[:1] == b'"' else ""
+    if wire.get("allowedFunctionNames", b"[]") in (b"[]", b"null") or mode not in _NAMELESS:
+        return members, ()
+    if mode == "NONE":
+        del wire["allowedFunctionNames"]
+    else:
+        wire["mode"] = b'"VALIDATED"'
+    found["toolConfig"] = render_object({**config, "functionCallingConfig": render_object(wire)})
+    miss = NearMiss(Miss.CHOICE, "/toolConfig/functionCallingConfig", members=("toolConfig",))
+    return tuple(found.items()), (miss,)
+
+
+_NAMELESS = ("", "MODE_UNSPECIFIED", "AUTO", "NONE")
 
 
 # Safety settings, which are no settings of ours
@@ -220,7 +231,7 @@ SETTINGS = SettingTable(
             ),
             names=("tool_choice", "toolChoice"),
             members=open_camel,
-            shape=_shape_tool_config,
+            shape=_open_tool_config,
         ),
         SettingObject(
             member="generationConfig",
@@ -301,9 +312,10 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 @remembered
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = SETTINGS.interpret(members)
+    members, moved = _fit_names(members)
     found, extras = SETTINGS.parse(members)
     gather_thinking(found)
-    return Settings(**found), extras_of(NAME, extras), misses
+    return Settings(**found), extras_of(NAME, extras), joined_misses(misses, moved)
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
