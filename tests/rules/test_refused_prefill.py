@@ -39,7 +39,14 @@ def test_adapt_for_real_providers() -> None:
     assert strict.json["messages"] == [HI, BEGUN]
     assert strict.changes == [("refused-prefill", "/messages/1", "metadata", False)]
     assert sent({"messages": [HI, MARKED]}, "mistral/mistral-large-latest").json["messages"] == [HI, MARKED]
-    assert sent({"messages": [HI, MARKED, HI]}, "mistral/mistral-large-latest").json["messages"] == [HI, MARKED, HI]
+
+
+def test_mistral_takes_the_mark_on_the_last_turn_alone() -> None:
+    early = sent({"messages": [HI, MARKED, HI, MARKED]}, "mistral/mistral-large-latest")
+    assert early.json["messages"] == [HI, BEGUN, HI, MARKED]
+    assert early.changes == [("stray-field", "/messages/1", "metadata", False)]
+    unset = [HI, {**BEGUN, "prefix": False}, HI]
+    assert sent({"messages": unset}, "mistral/mistral-large-latest").json["messages"] == unset
 
 
 FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -35,7 +35,9 @@ def keep_known(
     fields = {
         name: value
         for name, value in extras.fields.items()
-        if name in allowed or not (refuses or name.rpartition(".")[2] in leftovers or _is_foreign(name, facts))
+        if name in allowed
+        or f"{name}={value.decode()}" in allowed
+        or not (refuses or name.rpartition(".")[2] in leftovers or _is_foreign(name, facts))
     }
     if len(fields) == len(extras.fields):
         return extras

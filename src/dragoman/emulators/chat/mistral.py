@@ -218,10 +218,14 @@ def check_order(request: ReceivedRequest) -> ChatRefusal | None:
 
 
 def check_content(request: ReceivedRequest) -> ChatRefusal | None:
-    """Turns without content."""
+    """Turns without content, and the mark of a turn to continue on one that is not the last."""
+    last = request.body["messages"][-1]
     for message in request.body["messages"]:
         if message["role"] == "system" and not message.get("content"):
             return ChatRefusal(400, "System prompt must have content", "invalid_system_prompt", code="3250")
+        if message["role"] == "assistant" and message.get("prefix") is True and message is not last:
+            sentence = "Assistant message with prefix True must be last message"
+            return ChatRefusal(400, sentence, "invalid_assistant_message", code="3240")
         is_empty = not message.get("content") and not message.get("tool_calls")
         if message["role"] == "assistant" and is_empty:
             sentence = "Assistant message must have either content or tool_calls, but not both."
