@@ -59,6 +59,8 @@ def strict_tool(**schema: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}}
 
 
+PAIR = {**CALLS, "tool_calls": [CALL, {**CALL, "id": "call_2"}]}
+
 OPENAI = [
     ({"model": None}, "you must provide a model parameter"),
     ({"messages": None}, "Missing required parameter: 'messages'."),
@@ -69,7 +71,8 @@ OPENAI = [
     ({"frobnicate": 1, **GPT4O}, "Unrecognized request argument supplied: frobnicate"),
     (talk({"role": "bogus", "content": "x"}), "Invalid value: 'bogus'. Supported values are: 'system', 'assistant',"),
     (talk({"role": "user"}), "Invalid value for 'content': expected a string, got null."),
-    (talk({"role": "developer", "content": None}), "Missing required parameter: 'messages[0].content'."),
+    (talk({"role": "developer"}), "Missing required parameter: 'messages[0].content'."),
+    (talk({"role": "developer", "content": None}), "Invalid type for 'messages[0].content': expected one of a string"),
     (talk({"role": "user", "content": 3}), "Invalid type for 'messages[0].content': expected one of a string or array"),
     (talk(USER, {"role": "assistant", "content": None}), "Invalid value for 'content': expected a string, got null."),
     (talk(USER, {"role": "assistant", "content": "x", "tool_calls": []}), "Invalid 'messages[1].tool_calls': empty"),
@@ -135,6 +138,12 @@ OPENAI = [
     ({"stop": ["x"], "model": "gpt-5-mini"}, "Unsupported parameter: 'stop' is not supported with this model."),
     ({"stop": list("abcde")}, "Invalid 'stop': array too long."),
     ({"logit_bias": {}, **GPT56}, "Unsupported parameter: 'logit_bias' is not supported with this model."),
+    ({"logprobs": True, **GPT56}, "Unsupported parameter: 'logprobs' is not supported with this model."),
+    (
+        {"logprobs": True, "top_logprobs": 6, "reasoning_effort": "none", **GPT56},
+        "Invalid 'top_logprobs': integer above maximum value. Expected a value <= 5",
+    ),
+    ({"modalities": ["text"], **GPT56}, "Unknown parameter: 'modalities'."),
     ({"n": 9, **GPT56}, "Invalid 'n': integer above maximum value. Expected a value <= 8"),
     ({"reasoning_effort": "minimal", **GPT56}, "Unsupported value: 'reasoning_effort' does not support 'minimal'"),
     (
@@ -167,6 +176,7 @@ MISTRAL = [
     ),
     (talk(USER, {"role": "assistant", "content": ""}, USER), 400, "Assistant message must have either content or tool"),
     (talk({"role": "system", "content": ""}, USER), 400, "System prompt must have content"),
+    (talk(USER, {**SAID, "prefix": True}, USER), 400, "Assistant message with prefix True must be last message"),
     (talk(USER, CALLS, USER), 400, "Not the same number of function calls and responses"),
     (
         talk(USER, {"role": "assistant", "content": "x"}, RESULT),
@@ -211,6 +221,11 @@ DEEPSEEK = [
         "deepseek-reasoner does not support this tool_choice",
     ),
     (talk(USER, RESULT), "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"),
+    (
+        talk(USER, PAIR, RESULT, USER, {**RESULT, "tool_call_id": "call_2"}, thinking={"type": "disabled"}),
+        "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+    ),
+    ({"user_id": "u" * 513}, "Invalid 'user_id': string too long. Expected a string with maximum length 512"),
     (talk(USER, CALLS, USER, thinking={"type": "disabled"}), "An assistant message with 'tool_calls' must be followed"),
 ]
 

@@ -260,3 +260,15 @@ def test_a_member_alone_is_no_field_that_goes_on() -> None:
     known = facts(dialect=CHAT, shared_settings={"openai-responses": ("box.lid",)})
     done = run(refused_setting, {"input": [HI], "box": "lid"}, known, source="openai-responses")
     assert "box" not in done.json
+
+
+@pytest.mark.parametrize(
+    ("model", "kept"), [("gpt-5.6", False), ("gpt-6-astra", False), ("gpt-4o-audio-preview", True)]
+)
+def test_spoken_answers_are_asked_of_models_that_know_the_field(model: str, kept: bool) -> None:
+    spoken = {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}}
+    done = sent({"messages": [HI], **spoken}, f"openai/{model}")
+    assert {name for name in spoken if name in done.json} == (set(spoken) if kept else set())
+    assert {at for rule, at, *_ in done.changes if rule == "refused-setting"} == (
+        set() if kept else {"/audio", "/modalities"}
+    )

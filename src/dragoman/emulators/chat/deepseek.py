@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
-from dragoman.emulators.chat.openai.request_types import bracketed, empty_array
+from dragoman.emulators.chat.openai.request_types import bracketed, empty_array, too_long
 from dragoman.emulators.chat.openai.settings import check_json_mentioned
 from dragoman.emulators.chat.pairs import orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
@@ -141,8 +141,10 @@ def check_known_keys(request: ReceivedRequest) -> ChatRefusal | None:
     if request.body.get("n") not in (None, 1):
         return refuse("Invalid n value (currently only n = 1 is supported)")
     user_id = request.body.get("user_id")
-    if user_id is None or (isinstance(user_id, str) and _USER_ID.fullmatch(user_id)):
+    if user_id is None:
         return None
+    if isinstance(user_id, str) and _USER_ID.fullmatch(user_id):
+        return replace(too_long("user_id", 512, user_id), code="invalid_request_error") if len(user_id) > 512 else None
     sentence = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
     return refuse(f"Invalid 'user_id': {sentence}")
 
@@ -222,7 +224,9 @@ def check_pairs(request: ReceivedRequest) -> ChatRefusal | None:
     messages = request.body["messages"]
     unanswered = next(unanswered_calls(messages), None)
     orphan = next(orphan_results(messages), None)
-    if orphan is not None and (unanswered is None or orphan < unanswered.at):
+    # a turn between two results: the second one is reported (Factory-AI/factory#31)
+    begun = unanswered is not None and unanswered.until > unanswered.at + 1
+    if orphan is not None and (unanswered is None or begun or orphan < unanswered.at):
         return refuse("Messages with role 'tool' must be a response to a preceding message with 'tool_calls'")
     if unanswered is not None:
         return refuse(

@@ -253,7 +253,12 @@ def check_content(request: ReceivedRequest) -> ChatRefusal | None:
         if message.get("content") is not None or _may_lack_content(message):
             continue
         if message["role"] == "developer":
-            return missing(f"messages[{at}].content")
+            place = f"messages[{at}].content"
+            return (
+                wrong_type(place, "one of a string or array of objects", None)
+                if "content" in message
+                else missing(place)
+            )
         return ChatRefusal(
             400,
             f"Invalid value for 'content': expected a string, got {json_type(None)}.",

@@ -79,14 +79,20 @@ KNOWN_PARAMETERS = frozenset(
 )
 
 
+_FORGOTTEN = {"audio", "modalities", "web_search_options"}
+"""Unknown to gpt-5.6 and later (measured in August 2026)."""
+
+
 def check_known(request: ReceivedRequest) -> ChatRefusal | None:
     """No unknown key. OpenAI's two validators report one differently."""
-    stray = next((key for key in request.body if key not in KNOWN_PARAMETERS), None)
+    model = chat_model(request.model)
+    known = KNOWN_PARAMETERS - _FORGOTTEN if model.since(5, 6) else KNOWN_PARAMETERS
+    stray = next((key for key in request.body if key not in known), None)
     if stray is None:
         return None
-    if not chat_model(request.model).has_newer_validator:
+    if not model.has_newer_validator:
         return ChatRefusal(400, f"Unrecognized request argument supplied: {stray}")
-    near = get_close_matches(stray, sorted(KNOWN_PARAMETERS), n=2)
+    near = get_close_matches(stray, sorted(known), n=2)
     refusal = unknown(stray)
     if not near:
         return refusal
@@ -195,7 +201,7 @@ def _check_while_reasoning(request: ReceivedRequest, model: ChatModel) -> ChatRe
         return unsupported_value("temperature", temperature, " Only the default (1) value is supported.")
     for name in ("top_p", "presence_penalty", "frequency_penalty", "logprobs"):
         value = request.body.get(name)
-        if value not in (None, False, 0, 1):
+        if value is True or value not in (None, False, 0, 1):
             return unsupported_parameter(name)
     return None
 
@@ -210,6 +216,8 @@ def _check_model_parameters(request: ReceivedRequest, model: ChatModel) -> ChatR
                 return unsupported_parameter(name)
         if (body.get("n") or 1) > 8:
             return above("n", "integer", 8, body["n"])
+        if (body.get("top_logprobs") or 0) > 5:
+            return above("top_logprobs", "integer", 5, body["top_logprobs"])
     if body.get("top_logprobs") and not body.get("logprobs"):
         sentence = "The 'logprobs' parameter must be enabled to use 'top_logprobs'."
         return ChatRefusal(400, sentence, param="top_logprobs")
