@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from tests.judges import judge
 
+from dragoman.conversation.dialect_names import SourceName
 from dragoman.engine.library.adapt import adapt
 
 Wire = dict[str, Any]
@@ -136,3 +137,14 @@ def test_the_emulator_refuses_a_budget_of_minus_one_and_one_without_room() -> No
 def accepted_as_it_is(body: Wire) -> None:
     wire = msgspec.json.encode({**body, "model": "claude-sonnet-4-5"})
     assert judge("anthropic", "claude-sonnet-4-5", "/v1/messages", {"anthropic-version": "2023-06-01"}, wire) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "budget"),
+    [(CLAUDE, "anthropic", "budget_tokens"), ("cohere/command-a-reasoning-08-2025", "cohere", "token_budget")],
+)
+def test_a_budget_of_nothing_turns_thinking_off(target: str, source: SourceName, budget: str) -> None:
+    body = {"messages": HI, "max_tokens": 3000, "thinking": {"type": "enabled", budget: 0}}
+    done = adapt(body, target=target, source=source)
+    assert done.json["thinking"] == {"type": "disabled"}
+    assert [change.rule for change in done.changes] == ["thinking-form"]

@@ -165,9 +165,7 @@ def _off(thinking: Thinking, facts: Facts) -> Thinking:
     """No thinking, or the least that the model can be told."""
     if facts.thinking_off is Stance.REFUSES:
         return Thinking(on=True, budget=facts.budget_min, visible=thinking.visible)
-    if _is_off(thinking) and thinking.effort is None:
-        return thinking
-    return Thinking(on=False)
+    return thinking if thinking.on is False and thinking.effort is None else Thinking(on=False)
 
 
 def _is_off(thinking: Thinking) -> bool:
