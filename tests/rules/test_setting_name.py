@@ -138,6 +138,7 @@ def test_C22_where_it_is_not_known_both_names_stay_unless_care_is_asked_for() ->
     assert len([key for key in careful if key.startswith("max_")]) == 1
 
 
-def test_together_reads_one_name_alone() -> None:
+@pytest.mark.parametrize("target", ["together/m", "ollama-openai/m"])
+def test_some_read_one_name_alone(target: str) -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 7}
-    assert sent(body, "together/m").json["max_tokens"] == 7
+    assert sent(body, target).json["max_tokens"] == 7
