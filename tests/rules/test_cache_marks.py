@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
-from dragoman.rules.settings.cache_marks import cache_marks
+from dragoman.conversation.tools import Tool
+from dragoman.engine.library.adapt import read
+from dragoman.rules.settings.cache_marks import cache_marks, mark_prompt
 
 TAKES = facts(cache_hints="accepts", cache_place="opening")
 
@@ -68,3 +70,12 @@ def test_A18_adapt_with_the_choice() -> None:
     assert done.changes == [("cache-marks", "/system", "nothing", True)]
     assert sent(body, "anthropic/claude-opus-4-8").json["system"] == "S"
     assert sent(body, "openai/gpt-4o", source="anthropic", rules={"cache-marks": "add"}).changes == []
+
+
+def test_the_last_tool_that_is_in_the_prompt_is_marked() -> None:
+    plain, later = {"name": "f", "input_schema": {"type": "object"}}, {"name": "g", "defer_loading": True}
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], "tools": [plain, {**plain, **later}]}
+    done = mark_prompt(read(body, source="anthropic").conversation, facts("anthropic"), False)
+    assert [isinstance(tool, Tool) and tool.hint is not None for tool in done.conversation.tools] == [True, False]
+    alone = mark_prompt(read({**body, "tools": [{**plain, **later}]}).conversation, facts("anthropic"), False)
+    assert [isinstance(tool, Tool) and tool.hint is not None for tool in alone.conversation.tools] == [False]

@@ -219,3 +219,16 @@ def test_a_long_hint_after_a_short_one_becomes_short() -> None:
     assert done.json["messages"][0]["content"][0]["cache_control"] == HINT["cache_control"]
     assert through(request(hour), facts(CLAUDE, late_long_hint="refuses", cache_hint_max=9)).untouched
     assert through(request(HINT), facts(CLAUDE, late_long_hint="refuses", cache_hint_max=9)).untouched
+
+
+def test_a_hint_on_a_tool_that_is_found_later_goes_to_one_that_is_loaded() -> None:
+    search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+    plain = {"name": "f", "input_schema": {"type": "object"}}
+    later = {"name": "g", "input_schema": {"type": "object"}, "defer_loading": True}
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    done = adapt({**body, "tools": [search, plain, {**later, **HINT}]}, target="anthropic/claude-opus-4-8")
+    assert done.json["tools"] == [search, {**plain, **HINT}, later]
+    assert [(one.rule, one.at, str(one.loses)) for one in done.changes] == [("refused-hint", "/tools/2", "nothing")]
+    alone = adapt({**body, "tools": [search, {**later, **HINT}]}, target="anthropic/claude-opus-4-8")
+    assert alone.json["tools"] == [search, later]
+    assert [(one.at, str(one.loses)) for one in alone.changes] == [("/tools/1", "metadata")]

@@ -372,6 +372,16 @@ ANTHROPIC: dict[str, DoubtCase] = {
         r'"scope":',
     ),
     "duplicate_tools": DoubtCase(_claude(HI, tools=[CLAUDE_TOOL, CLAUDE_TOOL]), r'"name":"f".*"name":"f"'),
+    "deferred_hint": DoubtCase(
+        _claude(
+            HI,
+            tools=[
+                CLAUDE_TOOL,
+                {**CLAUDE_TOOL, "name": "g", "defer_loading": True, "cache_control": {"type": "ephemeral"}},
+            ],
+        ),
+        r'"defer_loading":true,"cache_control":',
+    ),
     "late_long_hint": DoubtCase(
         _claude(
             _blocks(

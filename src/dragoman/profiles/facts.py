@@ -711,6 +711,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     sockets: Annotated[bool, Meta(description="it answers turns over a WebSocket, at the path of its answers")] = False
     cache_hints: Annotated[Stance, Meta(description="cache hints on parts, tools and messages")] = ACCEPTS
     cache_scope: Annotated[Stance, Meta(description="a `scope` in a cache hint")] = ACCEPTS
+    deferred_hint: Annotated[
+        Stance, Meta(description="a cache hint on a tool that is loaded once a search has found it")
+    ] = ACCEPTS
     late_long_hint: Annotated[Stance, Meta(description="a cache hint of an hour after one of five minutes")] = ACCEPTS
     cache_hints_in_results: Annotated[bool, Meta(description="cache hints on the parts of a tool's result")] = True
     cache_hints_on_tools: Annotated[bool, Meta(description="cache hints on tools")] = True

@@ -1,6 +1,7 @@
 """Cache hints as a target takes them.
 
-They stand at places that it has: on a tool's result and not inside it, on a part and not on the request. Or they are
+They stand at places that it has: on a tool's result and not inside it, on a part and not on the request, on a tool that
+is in the prompt. Or they are
 breakpoints, which stand on input parts alone. And they hold nothing that it does not take: no `scope`, and no long
 lifetime after a short one.
 """
@@ -18,6 +19,7 @@ from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import CacheHint, Call, Media, Part, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.rules.cache_hints import BREAKPOINT, SCOPE, is_long, names_scope, with_breakpoint
+from dragoman.rules.native_kinds import is_deferred
 from dragoman.rules.rewriting import kept
 from dragoman.wire.json_reader import render_object, split_members
 
@@ -43,6 +45,26 @@ def on_last_part(conversation: Conversation, notes: list[Note]) -> Conversation:
         messages = (*conversation.messages[:index], changed, *conversation.messages[index + 1 :])
         return replace(conversation, messages=messages, hint=None)
     return conversation
+
+
+def off_deferred(conversation: Conversation, notes: list[Note]) -> Conversation:
+    """The conversation without hints on tools that a search has to find: they are not in the prompt. Such a hint goes
+    to the last tool before it that is. The same conversation if there is none."""
+    tools, known, loaded = list(conversation.tools), len(notes), -1
+    for at, tool in enumerate(conversation.tools):
+        if isinstance(tool, NativeTool):
+            continue
+        if not is_deferred(tool):
+            loaded = at
+        elif tool.hint is not None:
+            tools[at] = replace(tool, hint=None)
+            home = tools[loaded] if loaded >= 0 else None
+            did, lost = "took off a cache hint", Loss.METADATA
+            if isinstance(home, Tool):
+                tools[loaded] = replace(home, hint=home.hint or tool.hint)
+                did, lost = "moved the cache hint to a tool that is loaded at once", Loss.NOTHING
+            notes.append(Note(did, key=tool.place, loses=lost, before=tool.hint))
+    return conversation if len(notes) == known else replace(conversation, tools=tuple(tools))
 
 
 def outside_results(conversation: Conversation, notes: list[Note]) -> Conversation:

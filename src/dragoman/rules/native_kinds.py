@@ -120,3 +120,7 @@ SEARCHED = Family.TOOL_SEARCH
 DEFERRED = "defer_loading"
 """The field of a tool that is shown to the model only once a search has found it. Both vendors that search tools call
 it so."""
+
+
+def is_deferred(tool: Tool) -> bool:
+    return tool.extras is not None and tool.extras.fields.get(DEFERRED) == b"true"

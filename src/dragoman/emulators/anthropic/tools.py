@@ -136,8 +136,12 @@ def check_tool_set(body: dict[str, Any]) -> None:
     names = [tool["name"] for tool in declared if "name" in tool]
     if len(set(names)) < len(names):
         raise AnthropicRefusal("tools: Tool names must be unique.")
-    if any(tool.get("defer_loading") and tool.get("cache_control") for tool in declared):
-        raise AnthropicRefusal("Tools with defer_loading cannot use prompt caching")
+    hinted = next((tool["name"] for tool in declared if tool.get("defer_loading") and tool.get("cache_control")), None)
+    if hinted is not None:
+        raise AnthropicRefusal(
+            f"Tool '{hinted}' cannot have both defer_loading=true and cache_control set."
+            " Tools with defer_loading cannot use prompt caching."
+        )
     choice = body.get("tool_choice")
     if choice and not declared and not body.get("mcp_servers"):
         raise AnthropicRefusal("tool_choice may only be specified while providing tools")

@@ -16,8 +16,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import OURS, Call, Extras, Opaque
 from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.rules.native_kinds import DEFERRED, is_deferred
 
-DEFERRED = "defer_loading"
 MOST_FOUND = 5
 _FOUND = "found"
 _LONGEST_QUERY = 1000
@@ -27,10 +27,6 @@ _LETTERS_OF_TOOL = 4096
 """What is read of a description, or of all arguments: the catalogue is read for each search."""
 _NAMED = 4
 """A word in a tool's name counts as much as so many words elsewhere."""
-
-
-def is_deferred(tool: Tool) -> bool:
-    return tool.extras is not None and tool.extras.fields.get(DEFERRED) == b"true"
 
 
 def deferred_tools(tools: Iterable[Tool | NativeTool]) -> tuple[Tool, ...]:

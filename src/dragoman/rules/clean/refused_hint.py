@@ -1,12 +1,12 @@
 """A cache hint that the target refuses, or more of them than it takes.
 
-A hint that the target refuses is taken off. If there are too many, the last ones stay: they cover the longest
-prefix. If the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out.
-If it takes no long lifetime after a short one, in the order of tools, system text and turns, the later hint gets the
-usual lifetime. If it takes none inside a tool's result, the result itself gets the hint. If it takes none on
-tools, theirs are taken off. If it takes none for the whole request, the last part gets that one. If it takes
-breakpoints instead (`prompt_cache_breakpoint`), hints on input parts and results become those, and all others are taken
-off.
+A hint that the target refuses is taken off. If there are too many, the last ones stay: they cover the longest prefix.
+If the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out. If it takes no
+long lifetime after a short one, in the order of tools, system text and turns, the later hint gets the usual lifetime.
+If it takes none inside a tool's result, the result itself gets the hint. If it takes none on tools, theirs are taken
+off. If it takes none on tools that a search has to find, the last other tool before gets it. If it takes none for the
+whole request, the last part gets that one. If it takes breakpoints instead (`prompt_cache_breakpoint`), hints on input
+parts and results become those, and all others are taken off.
 
 Loses metadata; nothing if a hint is moved.
 
@@ -33,7 +33,14 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import CacheForm, Stance
 from dragoman.rules.cache_hints import have_hints, hints_of, is_long
 from dragoman.rules.context import Context
-from dragoman.rules.fitted_hints import as_breakpoints, on_last_part, outside_results, without_late_hours, without_scope
+from dragoman.rules.fitted_hints import (
+    as_breakpoints,
+    off_deferred,
+    on_last_part,
+    outside_results,
+    without_late_hours,
+    without_scope,
+)
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
@@ -43,7 +50,7 @@ Tools = tuple[Tool | NativeTool, ...]
 @rule(
     "refused-hint",
     when=lambda facts: (
-        Stance.REFUSES in (facts.cache_hints, facts.cache_scope, facts.late_long_hint)
+        Stance.REFUSES in (facts.cache_hints, facts.cache_scope, facts.late_long_hint, facts.deferred_hint)
         or facts.cache_hint_max > 0
         or not (facts.cache_hints_in_results and facts.cache_hints_on_tools and facts.cache_hint_whole)
     ),
@@ -63,6 +70,8 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     if not facts.cache_hints_on_tools:
         everywhere = len(conversation.tools) + len(notes)
         conversation = replace(conversation, tools=_bare_tools(conversation.tools, everywhere, notes))
+    if facts.deferred_hint is Stance.REFUSES and facts.cache_hints is not Stance.REFUSES:
+        conversation = off_deferred(conversation, notes)
     hints = hints_of(conversation)
     count = len(hints)
     surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)

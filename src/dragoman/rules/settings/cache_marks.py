@@ -29,11 +29,12 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, FIELD, TOOL, USER, Message
 from dragoman.conversation.parts import BREAKPOINT_FIELD, CacheHint, Call, Media, Result, Text
-from dragoman.conversation.tools import Tool
+from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait, observe
 from dragoman.profiles.facts import CacheForm, CachePlace, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, have_hints, with_breakpoint
 from dragoman.rules.context import Context
+from dragoman.rules.native_kinds import is_deferred
 from dragoman.rules.rule import rule
 
 
@@ -70,8 +71,9 @@ def mark_prompt(conversation: Conversation, facts: Facts, turns: bool) -> Rewrit
         return Rewrite(conversation)
     notes: list[Note] = []
     tools, messages = conversation.tools, list(conversation.messages)
-    if tools and facts.cache_hints_on_tools and isinstance(tools[-1], Tool):
-        last, tools = tools[-1], _mark_last(tools)
+    loaded = _count_loaded(tools)
+    if loaded and facts.cache_hints_on_tools and isinstance(last := tools[loaded - 1], Tool):
+        tools = _mark_last(tools)
         notes.append(Note(_DID, key=last.place, kind="added", after=_HINT))
     opening = conversation.opening
     places = [opening - 1] if opening else []
@@ -145,8 +147,17 @@ def _mark(messages: list[Message], places: list[int], hint: CacheHint, notes: li
             notes.append(Note(_DID, message, kind="added", after=hint))
 
 
+def _count_loaded(tools: tuple[Tool | NativeTool, ...]) -> int:
+    """The tools without the deferred ones at their end, which are not in the prompt."""
+    count = len(tools)
+    while count and isinstance(tool := tools[count - 1], Tool) and is_deferred(tool):
+        count -= 1
+    return count
+
+
 def _with_last_marked(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-    return (*tools[:-1], replace(tools[-1], hint=_HINT))
+    last = _count_loaded(tools) - 1
+    return (*tools[:last], replace(tools[last], hint=_HINT), *tools[last + 1 :])
 
 
 _mark_last: Callable[[Any], Any] = IdentityCache(_with_last_marked)
