@@ -84,6 +84,7 @@ CODES: Mapping[str, Kind] = {
     "request_timeout": Kind.TIMEOUT,
     "deadline_exceeded": Kind.TIMEOUT,
     "modeltimeoutexception": Kind.TIMEOUT,
+    "modelstreamerrorexception": Kind.SERVER,
 }
 """Codes, types and exception names with one meaning for all providers, in lower case."""
 
@@ -95,7 +96,6 @@ WEAK_CODES: Mapping[str, Kind] = {
     "internal_server_error": Kind.SERVER,
     "internalserverexception": Kind.SERVER,
     "modelerrorexception": Kind.SERVER,
-    "modelstreamerrorexception": Kind.SERVER,
     "unknown": Kind.SERVER,
     "invalid_request_error": Kind.BAD_REQUEST,
     "invalid_argument": Kind.BAD_REQUEST,
@@ -217,6 +217,7 @@ CONTEXT: tuple[LatePattern, ...] = tuple(
         rf"maximum context length (?:is|of) {_L}",
         r"prompt is too long",
         r"prompt too long; exceeded max context length",
+        r"prompt is longer than the context length",
         r"exceeds? the context window",
         r"context window exceeds limit",
         r"input is too long for requested model",
