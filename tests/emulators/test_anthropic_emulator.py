@@ -346,6 +346,13 @@ def test_accepts(name: str) -> None:
     assert sentence_of(verdict(provider("anthropic"), "/v1/messages", ACCEPTED[name])) == ""
 
 
+def test_a_budget_is_of_the_whole_turn_if_thinking_is_interleaved_with_tools() -> None:
+    judge, beta = provider("anthropic"), {"anthropic-beta": "interleaved-thinking-2025-05-14"}
+    large = {**BUDGET, "budget_tokens": 4000}
+    assert verdict(judge, "/v1/messages", body(USER, thinking=large, tools=[TOOL]), headers=beta) is None
+    assert verdict(judge, "/v1/messages", body(USER, thinking=large), headers=beta) is not None
+
+
 def test_betas_open_their_fields() -> None:
     judge = provider("anthropic")
     asked = body(USER, context_management={"edits": []})

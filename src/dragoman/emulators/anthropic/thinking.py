@@ -78,7 +78,8 @@ def _check_kind(kind: str, model: ClaudeModel) -> None:
 
 def _check_budget(config: dict[str, Any], body: dict[str, Any], beta: str) -> None:
     limit = body.get("max_tokens")
-    if limit is not None and config["budget_tokens"] >= limit and "interleaved-thinking" not in beta:
+    interleaves = "interleaved-thinking" in beta and body.get("tools")  # then the budget is of the whole turn
+    if limit is not None and config["budget_tokens"] >= limit and not interleaves:
         raise AnthropicRefusal(
             "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at "
             "https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size"
