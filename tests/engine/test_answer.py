@@ -205,4 +205,8 @@ def test_a_stream_without_an_answer_ends_with_one_error(wire: bytes) -> None:
 def test_an_error_of_the_providers_goes_through() -> None:
     asked = {"messages": [{"role": "user", "content": "Hi"}], "stream": True}
     stream = dragoman.adapt(asked, target="openai/gpt-4o").stream()
-    assert stream.feed(BROKEN + DONE) + stream.finish() == BROKEN + DONE
+    out = stream.feed(BROKEN + DONE) + stream.finish()
+    error = json.loads(out.splitlines()[0][6:])["error"]
+    assert error.pop("metadata")["provider_name"] == "openai"
+    assert error == json.loads(BROKEN[6:])["error"]
+    assert out.endswith(DONE)

@@ -12,6 +12,7 @@ from dragoman.conversation.events import CallStarted
 from dragoman.dialects.openai_chat.dialect import finish_stripped_chunk
 from dragoman.dialects.openai_chat.stream import ChatStreamParser, MisreadChunks, check_plain_chunk
 from dragoman.engine.answer.relay_frames import RelayFrames
+from dragoman.engine.answer.translation import Translation
 
 SECRET = b"sk-0123456789abcdef"
 FRAMES = b'data: {"text":"fine"}\n\ndata: {"error":"' + SECRET + b' is bad"}\r\n\r\n: still here\n\ndata: [DONE]\r\r'
@@ -312,3 +313,41 @@ def test_a_frame_that_is_not_clean_is_looked_at_once() -> None:
     out = RelayFrames(None, rewrite=Looked()).feed(b"data: " + chunk + b"\n\n")
     assert "error" in json.loads(out.removeprefix(b"data: "))
     assert looks == [chunk]
+
+
+BROKE_OFF = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
+TOLD_ERRORS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "alone": ({"error": {"message": "No.", "code": 502}}, {"message": "No.", "code": 502}),
+    "a text": ({"error": "No."}, {"message": "No."}),
+    "in a chunk": ({**CHUNK, "choices": [BROKE_OFF], "error": {"message": "No."}}, {"message": "No."}),
+    "in a choice": ({**CHUNK, "choices": [{**BROKE_OFF, "error": {"message": "No."}}]}, {"message": "No."}),
+}
+"""What a provider sends in the middle of a stream, and what of it stays in the client's error."""
+
+
+def relay_error(frame: dict[str, Any]) -> dict[str, Any]:
+    """The error that a client reads after the first words of a relayed stream."""
+    translation = Translation("openai-chat", "openai-chat")
+    translation.provider = "p"
+    delta = {"role": "assistant", "content": "Hello"}
+    words = {**CHUNK, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    assert translation.feed(b"data: " + json.dumps(words).encode() + b"\n\n")
+    out = translation.feed(b"data: " + json.dumps(frame).encode() + b"\n\n") + translation.close()
+    assert translation.failure is not None
+    (error,) = [json.loads(line[6:])["error"] for line in out.splitlines() if b'"error":' in line]
+    told: dict[str, Any] = error
+    return told
+
+
+@pytest.mark.parametrize("name", TOLD_ERRORS)
+def test_E14_an_error_in_a_relayed_stream_names_its_provider(name: str) -> None:
+    frame, kept = TOLD_ERRORS[name]
+    error = relay_error(frame)
+    assert error.items() >= kept.items()
+    assert error["metadata"]["provider_name"] == "p"
+    assert "No." in error["metadata"]["raw"]
+
+
+def test_E14_a_provider_that_names_another_is_believed() -> None:
+    named = {"message": "No.", "metadata": {"provider_name": "X", "raw": "words"}}
+    assert relay_error({"error": named}) == named

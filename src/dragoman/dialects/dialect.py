@@ -427,8 +427,9 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     """Raises DecodeError unless a chunk of a stream is plain text with the usual keys."""
     finish_stripped_chunk: Callable[[Any], Any | None] = unchanged
     """A decoded chunk from which marks were taken, as clients read it; None if nothing is left of it."""
-    chunk_rewrite: Callable[[str], ChunkRewrite] | None = None
-    """Makes what writes chunks that clients misread, for one stream, from the seed of ids that it needs."""
+    chunk_rewrite: Callable[[str, str], ChunkRewrite] | None = None
+    """Makes what writes chunks that clients misread, for one stream, from the seed of ids that it needs and the name of
+    the provider."""
     find_beginning: Callable[[bytes], object] = bool
     """Finds the first event of an answer among the events of a stream; None if they say nothing of it yet."""
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is

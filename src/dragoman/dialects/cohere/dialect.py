@@ -83,7 +83,7 @@ def _load_answers() -> AnswerCodec:
         CohereStreamParser,
         CohereStreamRenderer,
         render_error,
-        chunk_rewrite=MisreadEvents,
+        chunk_rewrite=lambda seed, _: MisreadEvents(seed),
         streamed_text=WORDS,
     )
 

@@ -117,7 +117,7 @@ def _load_answers() -> AnswerCodec:
         OllamaStreamParser,
         OllamaStreamRenderer,
         render_error,
-        chunk_rewrite=MisreadLines,
+        chunk_rewrite=lambda seed, _: MisreadLines(seed),
         streamed_text=WORDS,
     )
 

@@ -380,8 +380,12 @@ def error_body(failure: Failure) -> bytes:
     provider and holds its own words in full."""
     error: dict[str, Any] = error_object(failure, message_of(failure))
     if failure.raw or failure.provider:
-        error["metadata"] = {"provider_name": failure.provider, "raw": readable(failure.raw)[:_MAX_RAW]}
+        error["metadata"] = provider_words(failure.provider, failure.raw)
     return encode({"error": error})
+
+
+def provider_words(provider: str, raw: bytes) -> dict[str, str]:
+    return {"provider_name": provider, "raw": readable(raw)[:_MAX_RAW]}
 
 
 def message_of(failure: Failure) -> str:

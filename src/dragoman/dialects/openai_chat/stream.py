@@ -38,6 +38,7 @@ from dragoman.dialects.openai_chat.answer_parse import FAILURES, ChatAnswerParse
 from dragoman.dialects.openai_chat.answer_render import (
     error_body,
     is_detailed,
+    provider_words,
     reasoning_field,
     render_annotation,
     render_logprobs,
@@ -204,12 +205,14 @@ class _BegunCalls(msgspec.Struct):
 
 class MisreadChunks(msgspec.Struct):
     """Writes chunks that clients misread: one with several calls is split, and one that ends in an error has it as a
-    member, where clients look for one. Calls are numbered in their order, since some servers give all of them the same
-    number or none; each has an id, and has it and its name once. Once they are too many, the rest stays as it is. A
-    chunk without choices, or a choice without a delta, has an empty one. A choice that has stopped does not stop again:
-    clients take the last reason, and leave the calls of a turn that seems to end with its text."""
+    member, where clients look for one. An error names the provider. Calls are numbered in their order, since some
+    servers give all of them the same number or none; each has an id, and has it and its name once. Once they are too
+    many, the rest stays as it is. A chunk without choices, or a choice without a delta, has an empty one. A choice that
+    has stopped does not stop again: clients take the last reason, and leave the calls of a turn that seems to end with
+    its text."""
 
     seed: str = ""
+    provider: str = ""
     renumbers: bool = False
     calls: dict[int, _BegunCalls] = {}
     stopped: dict[int, str] = {}
@@ -227,15 +230,24 @@ class MisreadChunks(msgspec.Struct):
 
     def pieces(self, chunk: dict[str, Any]) -> list[Any]:
         if chunk.get("error"):
-            return [chunk]
+            return [self._name_provider(chunk, msgspec.json.encode(chunk["error"]))]
         chunk = _with_members(chunk)
         for choice in chunk["choices"]:
             word = choice.get("finish_reason")
             if isinstance(word, str) and word.lower() in FAILURES:
                 failure = failure_of(word, msgspec.json.encode(choice["error"]) if choice.get("error") else None)
-                return [{**chunk, "error": error_object(failure, failure.message)}]
+                return [self._name_provider({**chunk, "error": error_object(failure, failure.message)}, failure.raw)]
         split = _split_calls(chunk)
         return [{**piece, "choices": [self._shown(choice) for choice in piece["choices"]]} for piece in split]
+
+    def _name_provider(self, chunk: dict[str, Any], raw: bytes) -> dict[str, Any]:
+        """A chunk that holds an error, with what all errors tell of the provider."""
+        error = {"message": chunk["error"]} if isinstance(chunk["error"], str) else chunk["error"]
+        if not self.provider or not isinstance(error, dict):
+            return chunk
+        metadata: dict[str, Any] = provider_words(self.provider, raw)
+        metadata |= own if isinstance(own := error.get("metadata"), dict) else {}
+        return {**chunk, "error": {**error, "metadata": metadata}}
 
     def _shown(self, choice: dict[str, Any]) -> dict[str, Any]:
         place, word = choice["index"], choice.get("finish_reason")

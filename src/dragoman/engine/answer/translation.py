@@ -431,7 +431,7 @@ class Translation:
             self._observer = BinaryObserver(self._new_parser(), self._start_tally())
             return self._observer
         self._observer = observer = RelayObserver(self._new_parser, self._start_tally(), answers.streamed_text, framing)
-        rewrite = answers.chunk_rewrite and answers.chunk_rewrite(self._context.id)
+        rewrite = answers.chunk_rewrite and answers.chunk_rewrite(self._context.id, self.provider)
         if framing is Framing.SSE:
             leftovers, unasked = self._upstream.chunk_leftovers, self._upstream.usage_members
             self._frames = RelayFrames(
