@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -40,6 +41,8 @@ retry, from a spent quota, which is not."""
 _OWN_CODES = frozenset({FailureKind.BAD_REQUEST, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.TIMEOUT})
 _FINAL = frozenset({FailureKind.QUOTA, FailureKind.ANSWER_TOO_LARGE})
 """The SDK would send the request again after these, and pay for the same end."""
+_NAMES_MODEL = re.compile(r"(?<![/\w-])(?:models?\b|model_|deployment)", re.IGNORECASE)
+"""Stands in the code or the words of a 404 that is about a model. Often it is about a path."""
 _NO_MODEL = frozenset(
     {"unknown_url", "unknown_request", "response_not_found", "conversation_not_found", "item_not_found"}
 )
@@ -67,9 +70,16 @@ def error_object(failure: Failure, message: str) -> dict[str, Any]:
     """The `error` object of a body, with this message."""
     message = with_wait(failure, message, "Please try again in")
     _, kind, code = KINDS[failure.kind]
-    if failure.kind in _OWN_CODES or failure.code in _NO_MODEL:
+    if failure.kind in _OWN_CODES:
         code = failure.code or code
+    elif failure.kind is FailureKind.NOT_FOUND and not _is_about_model(failure):
+        code = failure.code or None
     return {"message": message, "type": kind, "param": failure.param or None, "code": code}
+
+
+def _is_about_model(failure: Failure) -> bool:
+    words = f"{failure.code} {failure.param} {failure.message}"
+    return failure.code not in _NO_MODEL and _NAMES_MODEL.search(words) is not None
 
 
 def count_in(usage: Mapping[str, Any], key: str) -> int:
