@@ -65,12 +65,6 @@ def test_rules_name_the_facts_that_they_read(pages: dict[str, str]) -> None:
     assert "[`call_id_length`]" in page
 
 
-def test_links_lead_somewhere(generate: ModuleType, pages: dict[str, str]) -> None:
-    for text in pages.values():
-        for name in re.findall(r"\]\((\w+\.md)", text):
-            assert name in pages or (generate.FOLDER / name).exists()
-
-
 def test_every_module_that_a_page_names_exists() -> None:
     """Pages are read long after a module has moved. A name in capitals stands for others."""
     root = DOCS.parent

@@ -70,17 +70,6 @@ def test_every_recorded_stream_is_read_written_and_read_again() -> None:
     assert count > 300
 
 
-@pytest.mark.parametrize("size", [1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 7)), 1000])
-def test_any_cut_gives_the_same_events(size: int) -> None:
-    count = 0
-    for one in recorded("openai-chat"):
-        if one.stream and sampled(one.id, 8):
-            assert parsed(CODEC, one.wire, size) == parsed(CODEC, one.wire), one.id
-            count += 1
-    print(f"\nChat: {count} streams cut at {size}")
-    assert count
-
-
 def test_every_cut_of_one_stream_gives_the_same_events() -> None:
     one = min((one for one in recorded("openai-chat") if one.stream and b"tool_calls" in one.wire), key=_size)
     events = parsed(CODEC, one.wire)

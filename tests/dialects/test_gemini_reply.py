@@ -59,16 +59,6 @@ def read(body: bytes) -> Reply:
     return reply
 
 
-def test_any_cut_of_a_recorded_stream_gives_the_same_events() -> None:
-    streams = [recording for recording in recordings("gemini", 8) if recording.stream]
-    assert streams
-    for recording in streams:
-        events = parsed(recording.wire)
-        assert isinstance(collect(events), Reply), recording.id
-        for size in (1, 2, 7, 4096):
-            assert parsed(recording.wire, size) == events, (recording.id, size)
-
-
 @pytest.mark.parametrize("answering", [AnswerContext(), AnswerContext(framing=Framing.JSON_ARRAY)])
 def test_a_recorded_answer_written_and_read_again_is_the_same(answering: AnswerContext) -> None:
     count = 0

@@ -52,14 +52,6 @@ def test_recorded_answers_are_read_whole() -> None:
     assert kinds.count(Reasoning) == sum(b'"thinking":' in recording.wire for recording, _ in found) > 5
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 4096])
-def test_any_cut_gives_the_same_events(size: int) -> None:
-    streams = [recording for recording in recordings("ollama") if recording.stream]
-    assert len(streams) == 9
-    for recording in streams:
-        assert events_of(recording, size) == events_of(recording), recording.id
-
-
 def test_what_was_recorded_is_written_again_with_its_durations() -> None:
     for recording in recordings("ollama"):
         reply = collect(events_of(recording))

@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 import pytest
 from msgspec import Raw
-from tests.corpus import sampled
 from tests.event_streams import read_events
 from tests.openai_answers import ASKED, folded, parsed, recorded, rendered, sse
 from tests.recorded_answers import meaning
@@ -131,17 +130,6 @@ def _check_grammar(wire: bytes) -> None:
     assert added == sorted(done) == list(range(len(added)))
     assert told[-1]["response"]["output"] == [done[index] for index in sorted(done)]
     assert [event["type"] for event in told[:2]] == ["response.created", "response.in_progress"]
-
-
-@pytest.mark.parametrize("size", [1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 7)), 1000])
-def test_any_cut_gives_the_same_events(size: int) -> None:
-    count = 0
-    for one in recorded("openai-responses"):
-        if one.stream and sampled(one.id, 8):
-            assert parsed(CODEC, one.wire, size) == parsed(CODEC, one.wire), one.id
-            count += 1
-    print(f"\nResponses: {count} streams cut at {size}")
-    assert count
 
 
 def test_the_events_of_an_answer_in_full() -> None:

@@ -1,0 +1,27 @@
+"""A recorded stream gives the same events however its bytes are cut."""
+
+from __future__ import annotations
+
+import pytest
+from tests.recorded_answers import cut, recordings
+
+from dragoman.conversation.dialect_names import DIALECT_NAMES
+from dragoman.conversation.events import Event
+from dragoman.dialects.registry import dialect
+
+FEW = ("bedrock", "cohere", "ollama")
+"""Dialects with few recordings: all of them are read, and else one in eight."""
+
+
+def parsed(name: str, wire: bytes, size: int) -> list[Event]:
+    parser = dialect(name).answers.stream_parser()
+    return [*(event for piece in cut(wire, size) for event in parser.feed(piece)), *parser.close()]
+
+
+@pytest.mark.parametrize("name", DIALECT_NAMES)
+@pytest.mark.parametrize("size", [1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 7)), 1000])
+def test_any_cut_gives_the_same_events(name: str, size: int) -> None:
+    streams = [one for one in recordings(name, 1 if name in FEW else 8) if one.stream]
+    assert streams
+    for one in streams:
+        assert parsed(name, one.wire, size) == parsed(name, one.wire, 1 << 20), one.id
