@@ -327,3 +327,21 @@ def test_a_target_of_another_vendor_is_told_what_was_found_so_far(tmp_path: Path
     (body,) = other.bodies()
     assert FOUND["url"] in str(body["messages"][1])
     assert "encrypted_content" not in str(body)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_citations_of_every_round_point_at_their_words(
+    running: Running, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    looks, last = {"type": "text", "text": "Ich prüfe."}, {**LONG, "text": "1312 mètres."}
+    rounds = [([looks, call(1, "a")], "pause_turn"), ([result(1), LONG, call(2, "b")], "pause_turn")]
+    monkeypatch.setattr(sys.modules[__name__], "TURNS", [*rounds, ([result(2), last], "end_turn")])
+    search = types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())])
+    asked: Any = {"model": "m", "contents": ASKED, "config": search}
+    models = running.gemini().models
+    chunks = list(models.generate_content_stream(**asked)) if stream else [models.generate_content(**asked)]
+    text = "".join([chunk.text or "" for chunk in chunks]).encode()
+    supports: Any = chunks[-1].candidates[0].grounding_metadata.grounding_supports
+    segments = [one.segment for one in supports]
+    assert [text[one.start_index : one.end_index].decode() for one in segments] == ["It is long.", "1312 mètres."]
+    assert [one.text for one in segments] == ["It is long.", "1312 mètres."]

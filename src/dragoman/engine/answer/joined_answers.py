@@ -33,6 +33,8 @@ from dragoman.engine.answer.provider_runs import ProviderRuns
 from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 
 _MOST_CITED = 32
+_LINE = "\n\n"
+"""Sets the text of a round off from that of an earlier one."""
 _CUT_OFF = (Stop.LENGTH, Stop.CONTEXT)
 """The model had no room for more. What it was calling is not run, and the answer ends here, as vendors end theirs."""
 
@@ -256,7 +258,7 @@ class RoundWriter:
         if (last := self._joined.last_round) is None:
             return
         if runs is not None and last._provider_runs is not None and last.is_paused:
-            runs.go_on_from(last._provider_runs)
+            runs.go_on_from(last._provider_runs, self._joined.text, _LINE if self._joined.ends_in_text else "")
         if capture is not None and last._capture is not None:
             capture.go_on_from(last._capture, last.is_paused)
 
@@ -294,7 +296,7 @@ class RoundWriter:
             answer.ends_in_text = answer.ends_in_text and type(event) is not OpaqueBlock
         if is_text and not self._has_text:
             self._has_text = True
-            self._set_off = "\n\n" if answer.ends_in_text else ""
+            self._set_off = _LINE if answer.ends_in_text else ""
             answer.ends_in_text = True
             event = replace(event, literal=prefixed(self._set_off, event.literal)) if self._set_off else event
         if is_text and (answer.runs or answer.cites_whole):

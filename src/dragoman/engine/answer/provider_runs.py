@@ -26,7 +26,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import OURS, Extras, Opaque
-from dragoman.conversation.provider_tools import AskedRuns, CitationRange, Family, FoundPage, ToolRun
+from dragoman.conversation.provider_tools import AskedRuns, CitationRange, Family, FoundPage, GroundedSpan, ToolRun
 from dragoman.conversation.replies import Stop
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.dialect import Dialect
@@ -64,10 +64,13 @@ class ProviderRuns:
         "_is_one_text",
         "_kept_size",
         "_last_text",
+        "_line",
         "_pages",
         "_runs",
         "_seed",
         "_shift",
+        "_spans",
+        "_text_before",
         "_tools",
         "_upstream",
         "is_resumed",
@@ -112,6 +115,10 @@ class ProviderRuns:
         self._seed = seed
         self._pages: list[FoundPage] = []
         self._citations = PlacedCitations(upstream, client)
+        self._spans: list[GroundedSpan] = []
+        """What was cited in rounds before this."""
+        self._text_before = self._line = 0
+        """The bytes of their text, and of the line behind it."""
         codec = client.provider_tools
         self._is_one_text = codec is None or codec.cites is CitationRange.ANSWER
         """The client reads all texts of an answer as one."""
@@ -122,8 +129,10 @@ class ProviderRuns:
         self.is_resumed = False
         """If the provider pauses, it is asked to go on: what it has not done until then, it will do."""
 
-    def go_on_from(self, earlier: ProviderRuns) -> None:
-        """Begin with what was asked for, told and cited before the provider paused."""
+    def go_on_from(self, earlier: ProviderRuns, text: str, line: str) -> None:
+        """Begin with what was asked for, told and cited before the provider paused. `text`: what the client was given
+        then. `line`: what sets the next text off from it, unless a run is shown between them."""
+        self._spans, self._text_before, self._line = earlier._find_spans(), len(text.encode()), len(line)
         self._asked, self._asked_blocks = earlier._asked.copy(), list(earlier._asked_blocks)
         self._runs, self._pages = list(earlier._runs), list(earlier._pages)
         self.unshown, self._kept_size = list(earlier.unshown), earlier._kept_size
@@ -165,6 +174,7 @@ class ProviderRuns:
         match event:
             case OpaqueBlock(opaque=opaque) if opaque.origin.dialect == self._upstream.name:
                 shown = self._take(event)
+                self._line = 0 if shown and not self._last_text else self._line
                 self._gap = event.part if self._is_one_text and not shown else None
                 return shown
             case Used():
@@ -254,9 +264,15 @@ class ProviderRuns:
         if not isinstance(event, Stopped):
             return [*blocks, *self._release(), event]
         codec = self._client.provider_tools
-        members = codec.render_ending(self._runs, self._pages, self._citations.spans()) if codec is not None else {}
+        members = codec.render_ending(self._runs, self._pages, self._find_spans()) if codec is not None else {}
         ended = replace(event, extras=Extras(self._client.name, members)) if members else event
         return [*blocks, *self._release(), ended]
+
+    def _find_spans(self) -> list[GroundedSpan]:
+        """What was cited so far, in bytes of the whole text."""
+        shift = self._text_before + self._line
+        found = self._citations.spans()
+        return [*self._spans, *[replace(one, start=one.start + shift, end=one.end + shift) for one in found]]
 
     def _late_runs(self, event: Stopped) -> list[ToolRun]:
         codec = self._upstream.provider_tools
