@@ -1340,3 +1340,12 @@ def test_null_among_the_parts_stands_for_none() -> None:
     assert [(one.rule, one.at, one.loses) for one in done.changes] == [
         ("off-schema", "/messages/0/content/1", "nothing")
     ]
+
+
+@pytest.mark.parametrize(("name", "target"), [("ollama", "ollama/m"), ("openai-chat", "ollama-openai/m")])
+@pytest.mark.parametrize("schema", [True, False])
+def test_a_schema_of_a_tool_that_is_a_boolean_is_left_out_for_ollama(name: str, target: str, schema: bool) -> None:
+    asked = {"messages": [ASK], "tools": [{"type": "function", "function": {"name": "look", "parameters": schema}}]}
+    adapted = adapt(asked, source=name, target=target)
+    assert judge(target[:-2], "m", adapted.path, adapted.headers, adapted.body) is None
+    assert [change.at for change in adapted.changes][:1] == ["/tools/0"]
