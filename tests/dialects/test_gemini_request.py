@@ -243,6 +243,7 @@ CHOICES: list[tuple[dict[str, Any], ToolChoice]] = [
     ({"mode": "ANY", "allowed_function_names": ["f"]}, ToolChoice(ChoiceMode.NAMED, ("f",))),
     ({"mode": "ANY", "allowedFunctionNames": ["f", "g"]}, ToolChoice(ChoiceMode.ALLOWED, ("f", "g"), True)),
     ({"mode": "VALIDATED", "allowedFunctionNames": ["f"]}, ToolChoice(ChoiceMode.ALLOWED, ("f",))),
+    ({"mode": "NONE", "allowedFunctionNames": ["f"]}, ToolChoice(ChoiceMode.NONE)),
     ({"mode": "VALIDATED"}, ToolChoice(ChoiceMode.VALIDATED)),
     ({"mode": "AUTO", "allowedFunctionNames": ["f"]}, ToolChoice(ChoiceMode.ALLOWED, ("f",))),
     ({"allowed_function_names": ["f"]}, ToolChoice(ChoiceMode.ALLOWED, ("f",))),

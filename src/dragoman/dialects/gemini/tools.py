@@ -184,7 +184,7 @@ def parse_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
         return ToolChoice(must, names, must is ChoiceMode.ALLOWED), rest
     if mode == "VALIDATED" and names:
         return ToolChoice(ChoiceMode.ALLOWED, names), rest
-    if mode in _MODES and not names:
+    if mode in _MODES and (not names or mode == "NONE"):
         return ToolChoice(_MODES[mode]), rest
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN), {}
 

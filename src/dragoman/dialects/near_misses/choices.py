@@ -67,6 +67,8 @@ def _parse_config(fields: Fields) -> ToolChoice | None:
     mode = _MODES.get(text_of(fields.get("mode")).lower())
     listed = items_of(first_of(fields, ("allowedFunctionNames", "allowed_function_names"))) or []
     names = tuple([text_of(name) for name in listed if name[:1] == b'"'])
+    if mode is ChoiceMode.NONE:
+        return ToolChoice(mode)
     if mode is ChoiceMode.REQUIRED and len(names) == 1:
         return ToolChoice(ChoiceMode.NAMED, names)
     if names:
