@@ -319,6 +319,16 @@ def test_a_wait_is_told_in_plain_words(given: str) -> None:
     assert f"Please try again in {WAITS[given]}.".encode() in told.body
 
 
+@pytest.mark.parametrize(
+    ("client", "said"),
+    [("openai-responses", "Please retry in 20s. Please try again in 20s."), ("gemini", "Please retry in 20s.")],
+)
+def test_a_wait_in_another_vendors_words_is_told_in_the_clients(client: str, said: str) -> None:
+    failure = parse_failure(429, {"retry-after": "20"}, wrapped(message="Slow. Please retry in 20s."))
+    told = orjson.loads(render_failure(client, failure, AnswerContext(id="r")).body)
+    assert told["error"]["message"] == f"Slow. {said}"
+
+
 def test_geminis_delay_has_no_exponent() -> None:
     failure = parse_failure(429, {"retry-after": str(10**12)}, wrapped(message="Slow down."))
     assert b'"2678400s"' in render_failure("gemini", failure, AnswerContext(id="r")).body

@@ -24,11 +24,12 @@ def wait_headers(failure: Failure) -> dict[str, str]:
 
 
 def with_wait(failure: Failure, message: str, words: str) -> str:
-    """The message, with the seconds to wait in the vendor's words unless it names them already."""
+    """The message, with the seconds to wait in the vendor's words unless it names them so already: its clients look
+    for these."""
     if failure.kind is not FailureKind.RATE_LIMIT or failure.retry_after is None:
         return message
     named = RETRY.search(message)
-    if named is not None and any(named.groups()):
+    if named is not None and any(named.groups()) and words.removeprefix("Please ") in message.lower():
         return message
     return f"{message.rstrip('. ')}. {words} {_say_wait(failure.retry_after)}."
 
