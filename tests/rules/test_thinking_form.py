@@ -380,3 +380,11 @@ def test_an_effort_next_to_the_thinking_of_claude_is_written_once(
     done = sent(body, f"bedrock/{model}", source="bedrock")
     assert done.json["additionalModelRequestFields"] == fields
     assert done.json.get("outputConfig") == output
+
+
+@pytest.mark.parametrize("asked", [{"type": "enabled", "budget_tokens": 2048}, {"type": "disabled"}])
+def test_a_field_that_the_target_has_beside_its_usual_one_stays(asked: dict[str, Any]) -> None:
+    kimi = "fireworks/accounts/fireworks/models/kimi-k3"
+    done = sent({"messages": [{"role": "user", "content": "Hi"}], "thinking": asked}, kimi)
+    assert (done.json["thinking"], done.changes) == (asked, [])
+    assert sent({"messages": [{"role": "user", "content": "Hi"}], "thinking": asked}, "openai/gpt-5").changes

@@ -54,7 +54,7 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     settings = conversation.settings
     thinking = settings.thinking
-    if thinking is None:
+    if thinking is None or _is_own_word(thinking, context):
         return Rewrite(conversation)
     meant = _switched_on(thinking, facts) if context.translated and thinking.visible else thinking
     formed = formed_thinking(meant, settings, facts, bool(conversation.tools)) if can_be_asked(facts) else None
@@ -73,6 +73,15 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
             given = conversation.extras.fields[name]
             notes.append(Note(f"left out `{name}`, a second field that asks for thinking", key=name, before=given))
     return rewrite_settings(replace(conversation, extras=extras), notes, thinking=formed)
+
+
+def _is_own_word(thinking: Thinking, context: Context) -> bool:
+    """Whether a client of the same dialect asks in a field that the target has beside its usual one."""
+    facts = context.facts
+    if context.translated or not thinking.wire_form or not can_be_asked(facts):
+        return False
+    further = set(thinking.wire_form.split()).difference(facts.thinking_as.split())
+    return bool(facts.thinking_as and further) and further <= set(facts.known_settings)
 
 
 def _switched_on(thinking: Thinking, facts: Facts) -> Thinking:
