@@ -289,6 +289,19 @@ def test_fields_that_one_of_the_two_hosts_has() -> None:
     assert adapt({"contents": turns}, target="vertex/gemini-2.5-flash").json["contents"] == turns
 
 
+@pytest.mark.parametrize("target", ["gemini/gemini-2.5-flash", "vertex/gemini-2.5-flash"])
+def test_a_list_with_null_becomes_nullable(target: str) -> None:
+    listed = {"type": "OBJECT", "properties": {"a": {"type": ["string", "null"]}}}
+    tools = [{"functionDeclarations": [{"name": "f", "description": "d", "parameters": listed}]}]
+    form = {"responseMimeType": "application/json", "responseSchema": listed}
+    proto = {"type": "OBJECT", "properties": {"a": {"type": "STRING", "nullable": True}}}
+    done = adapt({"contents": [USER], "tools": tools}, target=target)
+    assert done.json["tools"][0]["functionDeclarations"][0]["parameters"] == proto
+    assert {str(one.loses) for one in done.changes} == {"nothing"}
+    done = adapt({"contents": [USER], "generationConfig": form}, target=target)
+    assert done.json["generationConfig"]["responseSchema"] == proto
+
+
 def test_tools_in_several_objects() -> None:
     tools = [
         {

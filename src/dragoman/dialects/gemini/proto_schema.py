@@ -62,7 +62,9 @@ def _from_proto(node: Any) -> Any:
             if value.upper() != _UNSPECIFIED:
                 out[name] = value.lower()
         elif name == "type" and isinstance(value, list):
-            out[name] = [kind.lower() if isinstance(kind, str) else kind for kind in value]
+            kinds = [kind.lower() if isinstance(kind, str) else kind for kind in value]
+            # null at the end is what `nullable` becomes, and that is taken; a list of types is not
+            out[name] = ["null", *kinds[:-1]] if kinds[-1:] == ["null"] else kinds
         elif name in _NUMBERS and isinstance(value, str) and value.isdecimal():
             out[name] = int(value)
         elif name == "ref" and isinstance(value, str):
