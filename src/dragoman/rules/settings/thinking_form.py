@@ -76,9 +76,12 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _is_own_word(thinking: Thinking, context: Context) -> bool:
-    """Whether a client of the same dialect asks in a field that the target has beside its usual one."""
+    """Whether a client of the same dialect asks in a field that the target has beside its usual one, for an amount that
+    the model offers."""
     facts = context.facts
     if context.translated or not thinking.wire_form or not can_be_asked(facts):
+        return False
+    if thinking.effort is not None and facts.efforts and thinking.effort.value not in facts.efforts:
         return False
     further = set(thinking.wire_form.split()).difference(facts.thinking_as.split())
     return bool(facts.thinking_as and further) and further <= set(facts.known_settings)
