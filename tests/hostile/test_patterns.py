@@ -36,7 +36,9 @@ PLANTED = (
 
 @pytest.mark.slow
 def test_every_pattern_of_the_package_is_linear() -> None:
-    assert [slow for found in all_patterns() if (slow := slowest(found)) is not None] == []
+    suspects = [found for found in all_patterns() if slowest(found) is not None]
+    # One that is slow is slow at any time. One that only met a busy moment is not so again, minutes later.
+    assert [slow for found in suspects if (slow := slowest(found)) is not None] == []
 
 
 @pytest.mark.sampled(4)
