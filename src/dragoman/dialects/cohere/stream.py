@@ -252,46 +252,27 @@ _NO_PART = -1
 _HEAD = b'{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}'
 
 
-class CohereStreamRenderer:
+class CohereStreamRenderer(msgspec.Struct):
     """Renders events as they come. One choice is shown: the first one to come."""
 
-    __slots__ = (
-        "_addressed",
-        "_begun",
-        "_calls",
-        "_citations",
-        "_contents",
-        "_context",
-        "_kind",
-        "_linked",
-        "_order",
-        "_out",
-        "_over",
-        "_part",
-        "_shown",
-        "_stop",
-        "_text",
-        "_text_part",
-        "_transcripts",
-        "_usage",
-    )
-
-    def __init__(self, context: AnswerContext) -> None:
-        self._context = context
-        self._out: list[bytes] = []
-        self._begun = False
-        self._over = False
-        self._part = _NO_PART
-        self._kind = NOTHING
-        self._contents = self._calls = self._citations = 0
-        self._text = CitedText()
-        self._text_part = _NO_PART
-        self._linked = self._addressed = False
-        self._transcripts: list[bytes] = []
-        self._order = CallOrder()
-        self._shown: int | None = None
-        self._stop: Stopped | None = None
-        self._usage: Usage | None = None
+    _context: AnswerContext
+    _out: list[bytes] = []
+    _begun: bool = False
+    _over: bool = False
+    _part: int = _NO_PART
+    _kind: bytes = NOTHING
+    _contents: int = 0
+    _calls: int = 0
+    _citations: int = 0
+    _text: CitedText = msgspec.field(default_factory=CitedText)
+    _text_part: int = _NO_PART
+    _linked: bool = False
+    _addressed: bool = False
+    _transcripts: list[bytes] = []
+    _order: CallOrder = msgspec.field(default_factory=CallOrder)
+    _shown: int | None = None
+    _stop: Stopped | None = None
+    _usage: Usage | None = None
 
     def render(self, events: Sequence[Event]) -> bytes:
         out = self._out = []

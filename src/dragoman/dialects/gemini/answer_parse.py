@@ -158,37 +158,21 @@ _METADATA = (
 """Metadata of a candidate. It is kept for clients of this dialect and goes out with the stop."""
 
 
-class _OpenCandidate:
+class _OpenCandidate(msgspec.Struct):
     """One candidate: its open part, its calls, and the metadata for its stop."""
 
-    __slots__ = (
-        "calls",
-        "finish_reason",
-        "growing",
-        "growing_part",
-        "held",
-        "index",
-        "kind",
-        "metadata",
-        "part",
-        "parts",
-        "text_part",
-        "thoughts",
-    )
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.parts = 0
-        self.part = -1
-        self.kind = _NEITHER
-        self.text_part = -1
-        self.thoughts = 0
-        self.calls = 0
-        self.growing: PartialArguments | None = None
-        self.growing_part = -1
-        self.held: list[bytes] = []
-        self.finish_reason = ""
-        self.metadata: dict[str, Json] = {}
+    index: int
+    parts: int = 0
+    part: int = -1
+    kind: int = _NEITHER
+    text_part: int = -1
+    thoughts: int = 0
+    calls: int = 0
+    growing: PartialArguments | None = None
+    growing_part: int = -1
+    held: list[bytes] = []
+    finish_reason: str = ""
+    metadata: dict[str, Json] = {}
 
     def begin(self, kind: int) -> int:
         self.kind = kind

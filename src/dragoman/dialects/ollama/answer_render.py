@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from dragoman.conversation.collect import arguments_of, merged, tell
 from dragoman.conversation.events import (
     CallDelta,
@@ -61,39 +63,25 @@ def render_stop(reason: Stop, word: str) -> str:
 _TOO_LONG = Failure(FailureKind.ANSWER_TOO_LARGE, "A tool call of the answer is too long.")
 
 
-class MessageBuilder:
+class MessageBuilder(msgspec.Struct):
     """Takes events in any order. A subclass decides what becomes of the pieces."""
 
-    __slots__ = (
-        "_begun",
-        "_call",
-        "_calls",
-        "_choice",
-        "_fragments",
-        "_media",
-        "_order",
-        "_size",
-        "_stop",
-        "context",
-        "over",
-        "started",
-        "usage",
-    )
+    context: AnswerContext
+    _begun: float = 0.0
+    started: Started = msgspec.field(default_factory=Started)
+    usage: Usage | None = None
+    over: bool = False
+    _choice: int = -1
+    _order: CallOrder = msgspec.field(default_factory=CallOrder)
+    _call: CallStarted | None = None
+    _calls: int = 0
+    _fragments: list[bytes] = []
+    _size: int = 0
+    _media: int = -1
+    _stop: Stopped | None = None
 
-    def __init__(self, context: AnswerContext) -> None:
-        self.context = context
-        self._begun = context.clock() if context.clock is not None else 0.0
-        self.started = Started()
-        self.usage: Usage | None = None
-        self.over = False
-        self._choice = -1
-        self._order = CallOrder()
-        self._call: CallStarted | None = None
-        self._calls = 0
-        self._fragments: list[bytes] = []
-        self._size = 0
-        self._media = -1
-        self._stop: Stopped | None = None
+    def __post_init__(self) -> None:
+        self._begun = self.context.clock() if self.context.clock is not None else 0.0
 
     def take(self, event: Event) -> None:
         choice = getattr(event, "choice", None)
@@ -251,15 +239,11 @@ def render_answer(reply: Reply, context: AnswerContext) -> bytes:
 class _OllamaAnswerRenderer(MessageBuilder):
     """Collects the pieces of one message."""
 
-    __slots__ = ("_called", "_logprobs", "_texts", "_thoughts", "body")
-
-    def __init__(self, context: AnswerContext) -> None:
-        super().__init__(context)
-        self._texts: list[Json] = []
-        self._thoughts: list[Json] = []
-        self._called: list[Json] = []
-        self._logprobs: list[Json] = []
-        self.body = b""
+    _texts: list[Json] = []
+    _thoughts: list[Json] = []
+    _called: list[Json] = []
+    _logprobs: list[Json] = []
+    body: Json = b""
 
     def content(self, literal: Json, logprobs: Json | None) -> None:
         self._texts.append(literal)

@@ -12,7 +12,6 @@ from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
-from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.call_input import call_input
 from dragoman.dialects.ollama.answer_parse import OllamaAnswerParser
 from dragoman.dialects.ollama.answer_render import MessageBuilder, error_body
@@ -107,13 +106,12 @@ class OllamaStreamParser(OllamaAnswerParser):
 class OllamaStreamRenderer(MessageBuilder):
     """One line for each piece. The last line has the stop and the usage; after a failure there is no such line."""
 
-    __slots__ = ("_head", "_out", "_tail")
+    _out: list[bytes] = msgspec.field(default_factory=list)
+    _head: bytes = b""
+    _tail: bytes = b'},"done":false}\n'
 
-    def __init__(self, context: AnswerContext) -> None:
-        super().__init__(context)
-        self._out: list[bytes] = []
-        self._head = b""
-        self._tail = b'},"done":false}\n'
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.begin()
 
     def render(self, events: Sequence[Event]) -> bytes:

@@ -103,60 +103,37 @@ _QUOTE = 34
 _NULL = b"null"
 
 
-class OpenCall:
+class OpenCall(msgspec.Struct):
     """A call that may still grow. Its name may come after its id."""
 
-    __slots__ = ("custom", "given", "held", "legacy", "ordinal", "part", "started")
-
-    def __init__(self, part: int, ordinal: int, given: str, custom: bool, legacy: bool) -> None:
-        self.part = part
-        self.ordinal = ordinal
-        self.given = given
-        self.custom = custom
-        self.legacy = legacy
-        self.started = False
-        self.held: list[Event] = []
+    part: int
+    ordinal: int
+    given: str
+    custom: bool
+    legacy: bool
+    started: bool = False
+    held: list[Event] = []
 
 
-class OpenChoice:
+class OpenChoice(msgspec.Struct):
     """What is unfinished in one choice."""
 
-    __slots__ = (
-        "audio",
-        "calls",
-        "entry",
-        "extras",
-        "finish_reason",
-        "given",
-        "index",
-        "last",
-        "open",
-        "origin",
-        "part",
-        "parts",
-        "refused",
-        "seed",
-        "tags",
-        "text_part",
-    )
-
-    def __init__(self, index: int, origin: Origin, seed: str, tags: bool) -> None:
-        self.index = index
-        self.origin = origin
-        self.seed = seed
-        self.tags = ThinkTags() if tags else None
-        self.parts = 0
-        self.part = -1
-        self.open = OTHER
-        self.text_part = -1
-        self.audio = -1
-        self.entry: ReasoningEntry | None = None
-        self.calls: dict[int | str, OpenCall] = {}
-        self.given: set[str] = set()
-        self.last: int | str = 0
-        self.finish_reason: str | None = None
-        self.refused = False
-        self.extras: dict[str, Json] = {}
+    index: int
+    origin: Origin
+    seed: str
+    tags: ThinkTags | None
+    parts: int = 0
+    part: int = -1
+    open: str = OTHER
+    text_part: int = -1
+    audio: int = -1
+    entry: ReasoningEntry | None = None
+    calls: dict[int | str, OpenCall] = {}
+    given: set[str] = set()
+    last: int | str = 0
+    finish_reason: str | None = None
+    refused: bool = False
+    extras: dict[str, Json] = {}
 
     def enter(self, kind: str, out: list[Event]) -> int:
         """The index of the open part of this kind. A new part begins if another kind was open."""
@@ -294,37 +271,21 @@ _TOO_MANY_CHOICES = Failure(
 _STOPPED_WITH_ERROR = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
 
 
-class ChatAnswerParser:
+class ChatAnswerParser(msgspec.Struct):
     """An answer on its way in: the open choices, the head until it is complete, and the latest usage."""
 
-    __slots__ = (
-        "_choices",
-        "_extras",
-        "_head",
-        "_id",
-        "_running",
-        "_seed",
-        "_surrogates",
-        "_tags",
-        "_usage",
-        "begun",
-        "origin",
-        "over",
-    )
-
-    def __init__(self, origin: Origin, seed: str = "", think_tags: bool = False) -> None:
-        self.origin = origin
-        self.begun = False
-        self.over = False
-        self._seed = seed
-        self._tags = think_tags
-        self._id = ""
-        self._head = Started()
-        self._extras: dict[str, Json] = {}
-        self._usage = b""
-        self._choices: dict[int, OpenChoice] = {}
-        self._running = 0
-        self._surrogates = SurrogateMender()
+    origin: Origin
+    _seed: str = ""
+    _tags: bool = False
+    begun: bool = False
+    over: bool = False
+    _id: str = ""
+    _head: Started = msgspec.field(default_factory=Started)
+    _extras: dict[str, Json] = {}
+    _usage: bytes = b""
+    _choices: dict[int, OpenChoice] = {}
+    _running: int = 0
+    _surrogates: SurrogateMender = msgspec.field(default_factory=SurrogateMender)
 
     @property
     def stopped(self) -> bool:
@@ -449,7 +410,8 @@ class ChatAnswerParser:
         if len(self._choices) >= MOST_CHOICES:
             return None
         self._running += 1
-        self._choices[index] = new = OpenChoice(index, self.origin, self._seed or self._id, self._tags)
+        tags = ThinkTags() if self._tags else None
+        self._choices[index] = new = OpenChoice(index, self.origin, self._seed or self._id, tags)
         return new
 
     def _take_choice(self, choice: OpenChoice, wire: ChatChoiceDelta, out: list[Event], whole: bool) -> bool:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from dragoman.conversation.collect import UNFINISHED, merged
 from dragoman.conversation.events import (
     CallDelta,
@@ -75,37 +77,21 @@ def _joined(literals: list[bytes]) -> bytes:
     return b'"' + b"".join([literal[1:-1] for literal in literals]) + b'"' if literals else EMPTY
 
 
-class OpenMessage:
+class OpenMessage(msgspec.Struct):
     """A message: texts and refusals, one open at a time."""
 
-    __slots__ = (
-        "annotations",
-        "content",
-        "delta_head",
-        "delta_place",
-        "fields",
-        "identity",
-        "literals",
-        "logprobs",
-        "part",
-        "place",
-        "refusal",
-        "where",
-    )
-
-    def __init__(self, place: int, identity: Json, fields: Mapping[str, Json]) -> None:
-        self.place = place
-        self.identity = identity
-        self.fields = fields
-        self.content: list[bytes] = []
-        self.part = -1
-        self.refusal = False
-        self.literals: list[bytes] = []
-        self.annotations: list[Json] = []
-        self.logprobs: list[Json] = []
-        self.where = b""
-        self.delta_head = b""
-        self.delta_place = b""
+    place: int
+    identity: Json
+    fields: Mapping[str, Json]
+    content: list[bytes] = []
+    part: int = -1
+    refusal: bool = False
+    literals: list[bytes] = []
+    annotations: list[Json] = []
+    logprobs: list[Json] = []
+    where: bytes = b""
+    delta_head: bytes = b""
+    delta_place: bytes = b""
 
     def item(self, status: bytes) -> Json:
         return render_message(self.identity, self.fields, status, self.content)
@@ -150,21 +136,21 @@ class OpenMessage:
         return b"[" + b",".join([tokens.strip()[1:-1] for tokens in self.logprobs]) + b"]"
 
 
-class OpenReasoning:
+class OpenReasoning(msgspec.Struct):
     """A reasoning item: a summary, or the reasoning itself."""
 
-    __slots__ = ("encrypted", "field", "fields", "identity", "literals", "part", "place", "where")
+    place: int
+    identity: Json
+    fields: Mapping[str, Json]
+    part: int
+    field: str
+    literals: list[bytes] = []
+    encrypted: Json | None = None
+    where: bytes = b""
 
-    def __init__(self, place: int, identity: Json, fields: Mapping[str, Json], part: int, field: str) -> None:
-        self.place = place
-        self.identity = identity
-        self.fields = fields
-        self.part = part
-        self.field = field
-        self.literals: list[bytes] = []
-        self.encrypted: Json | None = None
-        index = b"content_index" if field == THOUGHT else b"summary_index"
-        self.where = b'"item_id":%b,"output_index":%d,"%b":0' % (identity, place, index)
+    def __post_init__(self) -> None:
+        index = b"content_index" if self.field == THOUGHT else b"summary_index"
+        self.where = b'"item_id":%b,"output_index":%d,"%b":0' % (self.identity, self.place, index)
 
     @property
     def delta_name(self) -> bytes:
@@ -193,19 +179,19 @@ class OpenReasoning:
         yield b"response.reasoning_summary_part.done", self.where + part
 
 
-class OpenFunctionCall:
+class OpenFunctionCall(msgspec.Struct):
     """A call of a function, or of a custom tool, which takes plain text."""
 
-    __slots__ = ("ended", "fields", "identity", "literals", "place", "started", "where")
+    place: int
+    identity: Json
+    fields: Mapping[str, Json]
+    started: CallStarted
+    literals: list[bytes] = []
+    ended: bool = False
+    where: bytes = b""
 
-    def __init__(self, place: int, identity: Json, fields: Mapping[str, Json], started: CallStarted) -> None:
-        self.place = place
-        self.identity = identity
-        self.fields = fields
-        self.started = started
-        self.literals: list[bytes] = []
-        self.ended = False
-        self.where = b'"item_id":%b,"output_index":%d' % (identity, place)
+    def __post_init__(self) -> None:
+        self.where = b'"item_id":%b,"output_index":%d' % (self.identity, self.place)
 
     @property
     def delta_name(self) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.canonical import base62
@@ -46,88 +47,54 @@ _MOST_HELD = 20_000
 """So many events wait for the end of an answer."""
 
 
-class ProviderRuns:
+class ProviderRuns(msgspec.Struct):
     """`tools` are those of the request, since some vendors tell only the names of found ones. `holds`: the answer may
     tell of runs at its end, so what would stand behind them in the client's form waits for that."""
 
-    __slots__ = (
-        "_asked",
-        "_asked_blocks",
-        "_bare",
-        "_bare_blocks",
-        "_begin",
-        "_citations",
-        "_client",
-        "_gap",
-        "_held",
-        "_holds",
-        "_is_one_text",
-        "_kept_size",
-        "_last_text",
-        "_line",
-        "_pages",
-        "_runs",
-        "_seed",
-        "_shift",
-        "_spans",
-        "_text_before",
-        "_tools",
-        "_upstream",
-        "is_resumed",
-        "kept",
-        "unshown",
-    )
+    _upstream: Dialect
+    _client: Dialect
+    _citations: PlacedCitations
+    _tools: Mapping[str, Tool]
+    _holds: bool | None
+    """None: as far as nothing of the answer has been written."""
+    seed: str = ""
+    """What tells this answer from others. The ids of runs that have none are made of it."""
+    last_text: bytes = b""
+    """The last piece of text that was written."""
+    _held: list[Event] = []
+    _begin: int | None = None
+    """The first part that may be told by two."""
+    _shift: int = 0
+    """How many parts are told before it."""
+    kept: dict[str, tuple[Opaque, ...]] = {}
+    """Blocks that their vendor wants back and the client cannot carry, by the ids of the runs that it is shown."""
+    _kept_size: int = 0
+    unshown: list[Opaque] = []
+    """Such blocks of runs that the client is not shown."""
+    _asked: AskedRuns = msgspec.field(default_factory=AskedRuns)
+    _asked_blocks: list[Opaque] = []
+    """The blocks of these."""
+    _bare: list[ToolRun] = []
+    """Searches that were made, if the end of the answer tells what they have found."""
+    _bare_blocks: dict[str, list[Opaque]] = {}
+    """All blocks of these searches, which their vendor wants back, by the ids of the searches."""
+    _runs: list[ToolRun] = []
+    _pages: list[FoundPage] = []
+    _spans: list[GroundedSpan] = []
+    """What was cited in rounds before this."""
+    _text_before: int = 0
+    _line: int = 0
+    """The bytes of their text, and of the line behind it."""
+    _gap: int | None = None
+    """The part of a run that the client is not shown, since the last text."""
+    is_resumed: bool = False
+    """If the provider pauses, it is asked to go on: what it has not done until then, it will do."""
 
-    def __init__(
-        self,
-        upstream: Dialect,
-        client: Dialect,
-        tools: Mapping[str, Tool],
-        holds: bool | None,
-        *,
-        seed: str = "",
-        last_text: bytes = b"",
-    ) -> None:
-        """`seed`: what tells this answer from others. The ids of runs that have none are made of it. `last_text`: the
-        last piece of text that was written before."""
-        self._upstream, self._client = upstream, client
-        self._tools = tools
-        self._holds = holds
-        """None: as far as nothing of the answer has been written."""
-        self._held: list[Event] = []
-        self._begin: int | None = None
-        """The first part that may be told by two."""
-        self._shift = 0
-        """How many parts are told before it."""
-        self.kept: dict[str, tuple[Opaque, ...]] = {}
-        """Blocks that their vendor wants back and the client cannot carry, by the ids of the runs that it is shown."""
-        self._kept_size = 0
-        self.unshown: list[Opaque] = []
-        """Such blocks of runs that the client is not shown."""
-        self._asked = AskedRuns()
-        self._asked_blocks: list[Opaque] = []
-        """The blocks of these."""
-        self._bare: list[ToolRun] = []
-        """Searches that were made, if the end of the answer tells what they have found."""
-        self._bare_blocks: dict[str, list[Opaque]] = {}
-        """All blocks of these searches, which their vendor wants back, by the ids of the searches."""
-        self._runs: list[ToolRun] = []
-        self._seed = seed
-        self._pages: list[FoundPage] = []
-        self._citations = PlacedCitations(upstream, client)
-        self._spans: list[GroundedSpan] = []
-        """What was cited in rounds before this."""
-        self._text_before = self._line = 0
-        """The bytes of their text, and of the line behind it."""
-        codec = client.provider_tools
-        self._is_one_text = codec is None or codec.cites is CitationRange.ANSWER
+    @property
+    def _is_one_text(self) -> bool:
         """The client reads all texts of an answer as one."""
-        self._last_text = last_text[-len(_LINE_END) :]
-        """How the last piece of text ends."""
-        self._gap: int | None = None
-        """The part of a run that the client is not shown, since the last text."""
-        self.is_resumed = False
-        """If the provider pauses, it is asked to go on: what it has not done until then, it will do."""
+        codec = self._client.provider_tools
+        return codec is None or codec.cites is CitationRange.ANSWER
 
     def go_on_from(self, earlier: ProviderRuns, text: str, line: str) -> None:
         """Begin with what was asked for, told and cited before the provider paused. `text`: what the client was given
@@ -163,9 +130,9 @@ class ProviderRuns:
         the client is not shown the run and reads both as one."""
         if type(event) is not TextDelta or event.choice or event.literal == EMPTY:
             return (event,)
-        gap, last = self._gap, self._last_text
-        self._gap, self._last_text = None, event.literal[-len(_LINE_END) :]
-        if gap is None or not last or last == _LINE_END or event.literal.startswith(b'"' + _BREAK):
+        gap, last = self._gap, self.last_text
+        self._gap, self.last_text = None, event.literal
+        if gap is None or not last or last.endswith(_LINE_END) or event.literal.startswith(b'"' + _BREAK):
             return (event,)
         part = gap if gap + 1 == event.part else event.part  # what stands between them stays before the blank line
         return TextDelta(0, part, b'"' + 2 * _BREAK + b'"'), event
@@ -174,7 +141,7 @@ class ProviderRuns:
         match event:
             case OpaqueBlock(opaque=opaque) if opaque.origin.dialect == self._upstream.name:
                 shown = self._take(event)
-                self._line = 0 if shown and not self._last_text else self._line
+                self._line = 0 if shown and not self.last_text else self._line
                 self._gap = event.part if self._is_one_text and not shown else None
                 return shown
             case Used():
@@ -218,7 +185,7 @@ class ProviderRuns:
 
     def _tell(self, choice: int, number: int, run: ToolRun) -> list[Event]:
         found = tuple([self._tools.get(tool.name, tool) for tool in run.tools])
-        identity = run.id or base62(self._seed, len(self._runs), run.arguments, length=24)
+        identity = run.id or base62(self.seed, len(self._runs), run.arguments, length=24)
         run = replace(run, id=identity, tools=found, arguments=run.arguments or b"{}")
         self._runs.append(run)
         codec = self._client.provider_tools

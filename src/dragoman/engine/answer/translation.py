@@ -41,6 +41,7 @@ from dragoman.engine.answer.altered_events import AlteredEvents
 from dragoman.engine.answer.binary_relay import BinaryObserver, BinaryRelay
 from dragoman.engine.answer.client_calls import ClientCalls
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
+from dragoman.engine.answer.placed_citations import PlacedCitations
 from dragoman.engine.answer.provider_runs import ProviderRuns, declared_tools
 from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
@@ -580,9 +581,9 @@ class Translation:
     def _new_runs(self, holds: bool | None) -> ProviderRuns:
         prompt = self._prompt
         tools = declared_tools(prompt.tools, self._undo.names) if prompt is not None else {}
-        return ProviderRuns(
-            self._upstream, self._client, tools, holds, seed=self._context.id, last_text=self._last_text
-        )
+        citations = PlacedCitations(self._upstream, self._client)
+        seed, last = self._context.id, self._last_text
+        return ProviderRuns(self._upstream, self._client, citations, tools, holds, seed=seed, last_text=last)
 
     def _stopped(self, event: Stopped) -> Stopped:
         if event.extras is not None:
