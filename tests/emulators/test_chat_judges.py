@@ -320,6 +320,11 @@ OTHERS = [
         "Field 'temperature': [json.exception.type_error.302] type must be number, but",
     ),
     ("llamacpp", {"tool_choice": "maybe"}, "Invalid tool_choice: maybe"),
+    (
+        "lmstudio",
+        {"tool_choice": {"type": "function", "function": {"name": "f"}}},
+        "Invalid tool_choice type: 'object'.",
+    ),
     ("llamacpp", {"messages": None}, "'messages' is required"),
     ("vllm", {"tools": []}, "`tools` must not be an empty array."),
     ("vllm", {"tool_choice": "auto"}, "When using `tool_choice`, `tools` must be set."),

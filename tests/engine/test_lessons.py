@@ -451,6 +451,14 @@ CASES: dict[str, Case] = {
         "required",
         "auto",
     ),
+    "choice-named": Case(
+        ("Invalid tool_choice type: 'object'. Supported string values: none, auto, required",),
+        {"tool_choices": ["auto", "none", "required"]},
+        {**PLAIN, "tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "f"}}},
+        lambda body: body["tool_choice"],
+        {"type": "function", "function": {"name": "f"}},
+        "required",
+    ),
     "format-refused": Case(
         ("This model does not support response format `json_schema`.", "This response_format type is unavailable now"),
         {"response_formats": ["text", "json"]},

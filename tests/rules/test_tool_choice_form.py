@@ -160,6 +160,18 @@ def test_adapt_and_a_choice_without_tools() -> None:
     assert sent({"messages": [HI], "tool_choice": "auto"}, "mistral/mistral-small-latest").changes == []
 
 
+@pytest.mark.parametrize("target", ["lmstudio/m", "llamacpp/m"])
+def test_adapt_and_a_server_that_cannot_be_told_which_tool(target: str) -> None:
+    """LM Studio refuses an object, and llama.cpp reads it as `auto`."""
+    other = {**TOOL, "function": {**TOOL["function"], "name": "other"}}
+    done = sent({"messages": [HI], "tools": [TOOL, other], "tool_choice": NAMED}, target)
+    assert (done.json["tool_choice"], done.json["tools"]) == ("required", [TOOL])
+    assert [(rule, at) for rule, at, _, _ in done.changes] == [
+        ("tool-choice-form", "/tool_choice"),
+        ("tool-choice-form", "/tools"),
+    ]
+
+
 RESPONSES = "openai-responses"
 SEARCH: dict[str, Any] = {"type": "web_search"}
 SHELL: dict[str, Any] = {"type": "shell"}
@@ -182,7 +194,7 @@ def test_a_choice_among_tools_of_the_vendor_stays_in_its_dialect() -> None:
 
 
 def test_the_vendors_tools_of_a_choice_become_functions_or_go() -> None:
-    done = sent(allowing(function("a"), SEARCH, SHELL), "lmstudio/gpt-4o", source=RESPONSES)
+    done = sent(allowing(function("a"), SEARCH, SHELL), "ollama-openai/gpt-4o", source=RESPONSES)
     names = [tool["function"]["name"] for tool in done.json["tool_choice"]["allowed_tools"]["tools"]]
     assert names == ["a", "shell"]
     reported = [(rule, loses) for rule, at, loses, _ in done.changes if at == "/tool_choice"]

@@ -38,6 +38,10 @@ def _render_llamacpp_error(refusal: ChatRefusal) -> Any:
     return {"error": {"code": refusal.status, "message": refusal.message, "type": kind, **refusal.more}}
 
 
+def _render_plain_error(refusal: ChatRefusal) -> Any:
+    return {"error": refusal.message}
+
+
 def _render_vllm_error(refusal: ChatRefusal) -> Any:
     names = {404: "NotFoundError", 401: "AuthenticationError", 500: "InternalServerError"}
     kind = names.get(refusal.status, "BadRequestError")
@@ -411,6 +415,15 @@ def _check_ollama_level(model: Any, effort: Any) -> ChatRefusal | None:
 _WITHOUT_LEVELS = re.compile(r"qwen3|deepseek-r1|deepseek-v3\.1|magistral", re.IGNORECASE)
 
 
+# LM Studio
+
+
+def _check_lmstudio_settings(request: ReceivedRequest) -> ChatRefusal | None:
+    if not isinstance(request.body.get("tool_choice"), dict):
+        return None
+    return ChatRefusal(400, "Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
+
+
 @dataclass(frozen=True, slots=True)
 class LocalServer:
     """One local server: its checks, its errors and its answer style."""
@@ -499,6 +512,8 @@ SERVERS: Mapping[str, LocalServer] = {
         model="qwen3:8b",
     ),
     "lmstudio": LocalServer(
+        checks=lambda vision: (check_messages, _check_lmstudio_settings),
+        render_error=_render_plain_error,
         style=AnswerStyle(reasoning_field="reasoning_content"),
         faults=_context_fault("tokens to keep from the initial prompt is greater than the context length"),
         model="qwen3-8b",

@@ -216,6 +216,13 @@ def free_choice(refusal: Recognised) -> Patch | None:
     return {"tool_choices": ["auto"]} if refusal.facts.tool_choices != ("auto",) else None
 
 
+def unnamed_choice(refusal: Recognised) -> Patch | None:
+    """No tools by their names."""
+    known = refusal.facts.tool_choices
+    left = [mode for mode in known if mode not in ("named", "allowed")]
+    return {"tool_choices": left} if len(left) < len(known) else None
+
+
 def without_logprobs(refusal: Recognised) -> Patch | None:
     if refusal.facts.setting("logprobs").support is Stance.REFUSES:
         return None

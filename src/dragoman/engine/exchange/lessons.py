@@ -236,6 +236,7 @@ LESSONS: tuple[Lesson, ...] = (
         fixed(reasoning_default=True, thinking_off=REFUSES),
     ),
     _lesson("choice-refused", r"tool choice must be auto", corrections.free_choice),
+    _lesson("choice-named", r"invalid tool_choice type: 'object'", corrections.unnamed_choice),
     _lesson(
         "format-refused",
         r"does not support response format [`'\"]?json_schema|this response_format type is unavailable",
