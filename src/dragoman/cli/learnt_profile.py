@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 
-from dragoman.cli.commands.gateway.config import loaded_or_exit
-from dragoman.cli.inputs.state_access import call_gateway, opened_store
+from dragoman.cli.inputs.given_config import GivenConfig
+from dragoman.cli.inputs.state_access import RunningGateway, opened_store
 from dragoman.engine.exchange.lesson_book import LessonRecord, believed
 from dragoman.errors import TargetError, near_match
 from dragoman.gateway.config_names import known_names
@@ -27,27 +26,23 @@ class _ListedLessons(msgspec.Struct):
     lessons: tuple[LessonRecord, ...]
 
 
-def learnt_profiles(
-    ctx: click.Context, target: str, config: Path, profiles: Profiles, *, url: str | None, key: str | None
-) -> Profiles:
+def learnt_profiles(target: str, config: Path, profiles: Profiles, gateway: RunningGateway | None) -> Profiles:
     """The profiles, and one more for the provider of a configuration, which holds what was learnt about its target."""
-    ctx.obj = known_names(profiles)
-    providers = loaded_or_exit(ctx, config, ()).config.providers
+    given = GivenConfig(config, known=known_names(profiles))
+    providers = given.loaded().config.providers
     name, _, _ = target.partition("/")
     provider = providers.get(name)
     if provider is None:
         raise TargetError(f'{config} has no provider "{name}"; {near_match(name, providers)}')
-    if url is not None:
-        records = msgspec.json.decode(
-            call_gateway("GET", url, "/dragoman/lessons", key, {}), type=_ListedLessons
-        ).lessons
+    if gateway is not None:
+        records = gateway.ask(_ListedLessons, "/dragoman/lessons").lessons
     else:
-        records = asyncio.run(_stored(ctx, config))
+        records = asyncio.run(_stored(given))
     return profiles.extended({name: _profile(name, provider.profile or name, target, records)})
 
 
-async def _stored(ctx: click.Context, config: Path) -> tuple[LessonRecord, ...]:
-    async with opened_store(ctx, config, ()) as store:
+async def _stored(given: GivenConfig) -> tuple[LessonRecord, ...]:
+    async with opened_store(given) as store:
         return () if store is None else await store.lessons.all()
 
 

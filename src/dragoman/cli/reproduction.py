@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.cli.inputs.given_config import GivenConfig
 from dragoman.cli.output.console import print_error
 from dragoman.config.load import load
 from dragoman.config.schema.config_file import Config
@@ -84,11 +84,11 @@ class Reproduction(msgspec.Struct, frozen=True):
             when=self.failure.timestamp[:10],
         )
 
-    async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Failure | None, str]:
+    async def send(self, given: GivenConfig) -> tuple[Failure | None, str]:
         """Send the request to the configured provider. Returns its refusal, or its answer."""
         from dragoman.gateway.services import open_services
 
-        services = open_services(file, env_files, in_memory=True)
+        services = open_services(given.file, given.env_files, in_memory=True)
         try:
             route = services.live.routes.find(self.destination.name)
             if route is None:
@@ -103,18 +103,15 @@ class Reproduction(msgspec.Struct, frozen=True):
             await services.close()
 
 
-def reproduction(
-    failure: RefusalLine, target: str | None, file: Path | None, env_files: tuple[Path, ...] = ()
-) -> Reproduction:
+def reproduction(failure: RefusalLine, target: str | None, given: GivenConfig) -> Reproduction:
     """A recorded refusal, compiled for its target or another one."""
     request = failure.input_request
     if not isinstance(request, dict):
         raise OptionError(f"the line contains no request ({str(request)[:60]})")
     dialect = failure.client_dialect or registry.recognise(request)
     if target is None:
-        return _compile(failure, request, dialect, _recorded_destination(failure, request, file, env_files))
-    destination = _destination(target, file, env_files)
-    return _compile(failure, request, dialect, destination)
+        return _compile(failure, request, dialect, _recorded_destination(failure, request, given))
+    return _compile(failure, request, dialect, _destination(target, given))
 
 
 def _compile(failure: RefusalLine, request: dict[str, Any], dialect: str, destination: HttpDestination) -> Reproduction:
@@ -136,28 +133,27 @@ def _generic(dialect: str) -> str:
     return next(name for name in names if profiles.profile(name).dialect == dialect)
 
 
-def _recorded_destination(
-    failure: RefusalLine, request: dict[str, Any], file: Path | None, env_files: tuple[Path, ...]
-) -> HttpDestination:
+def _recorded_destination(failure: RefusalLine, request: dict[str, Any], given: GivenConfig) -> HttpDestination:
     """The destination of the line; if its provider is not known here, any server of the same dialect."""
     params = failure.params if isinstance(failure.params, dict) else {}
     model = params.get("model") or request.get("model") or ""
     name = failure.target or f"{failure.provider}/{model}"
     try:
-        return _destination(name, file, env_files)
+        return _destination(name, given)
     except TargetError as unknown:
         known = name.partition("/")[2]
         if not known:
             raise
         generic = _generic(failure.upstream_dialect or failure.client_dialect or DEFAULT_DIALECT)
         print_error(f"{unknown}; it is taken for {generic}")
-        return _destination(f"{generic}/{known}", None, env_files)
+        return _destination(f"{generic}/{known}", None)
 
 
-def _destination(name: str, file: Path | None, env_files: tuple[Path, ...]) -> HttpDestination:
+def _destination(name: str, given: GivenConfig | None) -> HttpDestination:
     """The destination in the user's file, or the profile of that name."""
-    profiles = Profiles()
-    config = load(file, process=os.environ, env_files=env_files).config if file is not None else Config()
+    profiles, config = Profiles(), Config()
+    if given is not None and (file := given.file) is not None:
+        config = load(file, process=os.environ, env_files=given.env_files).config
     route = Routes(config, profiles).find(name)
     if route is not None:
         return route.first

@@ -6,10 +6,10 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from msgspec.structs import replace
 
+from dragoman.cli.inputs.given_config import GivenConfig
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
 from dragoman.config.schema.log import Log, LogLevel, ProviderErrors
@@ -20,13 +20,10 @@ from dragoman.gateway.services import Services, in_memory_only
 
 @contextmanager
 def own_gateway(
-    runner: asyncio.Runner,
-    path: Path | None,
-    env_files: tuple[Path, ...],
-    complete: Callable[[Loaded], Loaded] = lambda loaded: loaded,
+    runner: asyncio.Runner, given: GivenConfig, complete: Callable[[Loaded], Loaded] = lambda loaded: loaded
 ) -> Iterator[Gateway]:
     """A gateway with this configuration, in memory and without a log. `complete` may change what was read."""
-    file = ConfigFile(path, known=known_names(), process=os.environ, env_files=env_files)
+    file = ConfigFile(given.file, known=known_names(), process=os.environ, env_files=given.env_files)
     loaded = complete(file.load())
     quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
     loaded = in_memory_only(replace(loaded, config=replace(loaded.config, log=quiet)))

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import click
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.cli.commands.gateway.config import loaded_or_exit
-from dragoman.cli.inputs.state_access import call_gateway, opened_store
+from dragoman.cli.inputs.given_config import GivenConfig
+from dragoman.cli.inputs.state_access import RunningGateway, opened_store
 from dragoman.config.schema.config_file import Config
 from dragoman.errors import OptionError
 from dragoman.store.journals.refusal_log import RefusalLine, parse_refusal, timestamp
@@ -83,29 +82,29 @@ def is_request_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None and not Path(text).exists()
 
 
-def from_gateway(url: str, key: str | None, request_id: str) -> RefusalLine:
+def from_gateway(gateway: RunningGateway, request_id: str) -> RefusalLine:
     """The request as a gateway that runs reports it. Raises OptionError."""
     place = f"/dragoman/requests/{quote(request_id, safe='')}"
-    line = msgspec.json.decode(call_gateway("GET", url, place, key, {}), type=_Recorded).line()
-    return line if line.input_request is not None else _from_its_memory(url, key, place, line)
+    line = gateway.ask(_Recorded, place).line()
+    return line if line.input_request is not None else _from_its_memory(gateway, place, line)
 
 
-def _from_its_memory(url: str, key: str | None, place: str, line: RefusalLine) -> RefusalLine:
+def _from_its_memory(gateway: RunningGateway, place: str, line: RefusalLine) -> RefusalLine:
     """The request with the bodies that the gateway still has in memory, which it shows to admins alone."""
     try:
-        view = msgspec.json.decode(call_gateway("GET", url, f"{place}/view", key, {}), type=_KeptView)
+        view = gateway.ask(_KeptView, f"{place}/view")
     except OptionError:
         return _with_request(line)
     request, sent = view.client.decode(), view.upstream.decode()
     return _with_request(replace(line, input_request=request, sent_request=sent))
 
 
-def from_config(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], request_id: str) -> RefusalLine:
+def from_config(given: GivenConfig, request_id: str) -> RefusalLine:
     """The request as the store, or a file of the configuration, has it. Raises OptionError."""
-    config = loaded_or_exit(ctx, path, env_files).config
+    config = given.loaded().config
     fault = OptionError("is not in the ledger", at=request_id, hint="`dragoman requests` lists what is")
     try:
-        entry = asyncio.run(_entry(ctx, path, env_files, request_id))
+        entry = asyncio.run(_entry(given, request_id))
     except OptionError as unread:
         entry, fault = None, unread
     if entry is not None and entry.request is not None:
@@ -116,8 +115,8 @@ def from_config(ctx: click.Context, path: Path | None, env_files: tuple[Path, ..
     raise fault if entry is None else OptionError("is in the ledger without its request", at=request_id, hint=_KEPT)
 
 
-async def _entry(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], request_id: str) -> Entry | None:
-    async with opened_store(ctx, path, env_files) as store:
+async def _entry(given: GivenConfig, request_id: str) -> Entry | None:
+    async with opened_store(given) as store:
         return None if store is None else await store.ledger.report(request_id, Viewer("", True))
 
 

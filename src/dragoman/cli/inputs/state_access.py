@@ -7,13 +7,15 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
+from functools import wraps
+from typing import Any, TypeVar, cast
 from urllib.parse import urlencode
 
 import click
+import msgspec
 from msgspec.structs import replace
 
-from dragoman.cli.commands.gateway.config import chosen_file, loaded_or_exit
+from dragoman.cli.inputs.given_config import Command, GivenConfig, config_options
 from dragoman.errors import OptionError
 from dragoman.store.location import store_file
 from dragoman.store.open_store import open_store
@@ -28,10 +30,33 @@ _STARTS = 3
 
 url_option = click.option("--url", help="Ask the gateway at this address instead of reading the store.")
 key_option = click.option("--key", help="An admin key of that gateway.", envvar="DRAGOMAN_KEY")
+_Kind = TypeVar("_Kind")
+_NOTHING: Mapping[str, str] = {}
 
 
-def call_gateway(method: str, url: str, path: str, key: str | None, query: Mapping[str, str]) -> bytes:
-    """The answer of the gateway at an address. Raises OptionError."""
+class RunningGateway(msgspec.Struct, frozen=True):
+    """A gateway that a command asks, and the key that it shows."""
+
+    url: str
+    key: str | None
+
+    def ask(self, kind: type[_Kind], path: str, query: Mapping[str, str] = _NOTHING, method: str = "GET") -> _Kind:
+        """What it answers. Raises OptionError."""
+        return msgspec.json.decode(_call(self.url, self.key, method, path, query), type=kind)
+
+
+def state_options(command: Command) -> Command:
+    """The options of a command about the state of a gateway, without the one for the key. The command gets a
+    GivenConfig, and the gateway that runs at `--url`, if there is one."""
+
+    @wraps(command)
+    def with_gateway(given: GivenConfig, /, url: str | None, key: str | None, **others: Any) -> Any:
+        return command(given, None if url is None else RunningGateway(url, key), **others)
+
+    return config_options(cast(Command, url_option(with_gateway)))
+
+
+def _call(url: str, key: str | None, method: str, path: str, query: Mapping[str, str]) -> bytes:
     if not url.startswith(("http://", "https://")):
         raise OptionError("must begin with http:// or https://", at="--url", hint=f"write http://{url}")
     place = url.rstrip("/").removesuffix("/v1") + path
@@ -55,12 +80,10 @@ def call_gateway(method: str, url: str, path: str, key: str | None, query: Mappi
 
 
 @asynccontextmanager
-async def opened_store(
-    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]
-) -> AsyncIterator[Store | None]:
+async def opened_store(given: GivenConfig) -> AsyncIterator[Store | None]:
     """The store of a configuration; None if no gateway has made one yet. Raises OptionError."""
-    config = loaded_or_exit(ctx, path, env_files).config
-    file = store_file(config.store, chosen_file(path))
+    config = given.loaded().config
+    file = store_file(config.store, given.file)
     shared = config.store.hot is not None or config.store.ledger is not None
     if file is None and not shared:
         raise OptionError("the state of this gateway is in its memory", hint="ask it with --url and --key")

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.cli.inputs.compile_context import file_type, parse_choices, profile_options
-from dragoman.cli.inputs.state_access import key_option, url_option
+from dragoman.cli.inputs.state_access import RunningGateway, key_option, url_option
 from dragoman.cli.output.console import printable
 from dragoman.cli.value_completion import complete_targets
 from dragoman.engine.library import explain as explaining
@@ -30,9 +30,7 @@ from dragoman.profiles.facts import Stance
 @url_option
 @key_option
 @profile_options
-@click.pass_context
 def explain(
-    ctx: click.Context,
     *,
     target: str,
     as_json: bool,
@@ -51,7 +49,8 @@ def explain(
     if config is not None:
         from dragoman.cli.learnt_profile import learnt_profiles
 
-        learnt = learnt_profiles(ctx, target, config, choices.profiles, url=url, key=key)
+        gateway = None if url is None else RunningGateway(url, key)
+        learnt = learnt_profiles(target, config, choices.profiles, gateway)
         choices = replace(choices, profiles=learnt)
     found = explaining.explain(target, profiles=choices.profiles, rules=choices.rules)
     if as_json:

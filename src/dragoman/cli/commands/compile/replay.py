@@ -10,9 +10,9 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.commands.gateway.config import chosen_file, config_option, env_option
+from dragoman.cli.inputs.given_config import GivenConfig
 from dragoman.cli.inputs.recorded_requests import from_config, from_gateway, is_request_id
-from dragoman.cli.inputs.state_access import key_option, url_option
+from dragoman.cli.inputs.state_access import RunningGateway, key_option, state_options
 from dragoman.cli.output.console import print_error, print_table, printable
 from dragoman.cli.reproduction import Reproduction, reproduction
 from dragoman.emulation.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
@@ -23,8 +23,7 @@ from dragoman.store.journals.refusal_log import RefusalLine, parse_refusal, pars
 class ReplayOptions(msgspec.Struct, frozen=True):
     """What to do with a refusal, by the options of the command."""
 
-    config: Path | None
-    env_files: tuple[Path, ...]
+    given: GivenConfig
     against: str | None
     send: bool
     direct: bool
@@ -44,22 +43,10 @@ class ReplayOptions(msgspec.Struct, frozen=True):
 @click.option("--minimise", "--minimize", is_flag=True, help="Shrink it to the smallest request that is still refused.")
 @click.option("--as-test", "test", metavar="FILE", type=click.Path(path_type=Path), help="Write a pytest test for it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@config_option
-@env_option
-@url_option
+@state_options
 @key_option
-@click.pass_context
 def replay(
-    ctx: click.Context,
-    /,
-    *,
-    source: str,
-    target: str | None,
-    path: Path | None,
-    env_files: tuple[Path, ...],
-    url: str | None,
-    key: str | None,
-    **flags: Any,
+    given: GivenConfig, gateway: RunningGateway | None, /, *, source: str, target: str | None, **flags: Any
 ) -> int:
     """Compile a recorded request again, offline, and show the report.
 
@@ -67,22 +54,22 @@ def replay(
     logs/provider_errors.jsonl, one of its lines as FILE:NUMBER, the text of a line, or - for standard input. The exit
     code is 1 if the emulator or the provider still refuses the request.
     """
-    if url is not None:
-        failures = [(1, from_gateway(url, key, source))]
+    if gateway is not None:
+        failures = [(1, from_gateway(gateway, source))]
     elif is_request_id(source):
-        failures = [(1, from_config(ctx, path, env_files, source))]
+        failures = [(1, from_config(given, source))]
     else:
         failures = list(_failures(source))
     if not failures:
         raise OptionError("contains no refusals", at=printable(source))
-    options = ReplayOptions(chosen_file(path), env_files, **flags)
+    options = ReplayOptions(given, **flags)
     if (options.minimise or options.test) and len(failures) > 1:
         hint = f"choose one, as in {source}:{failures[-1][0]}"
         raise OptionError(f"contains {len(failures)} refusals; --minimise and --as-test take one", at=source, hint=hint)
     bad = 0
     for number, failure in failures:
         try:
-            found = reproduction(failure, target, options.config, env_files)
+            found = reproduction(failure, target, given)
             bad += _replay_one(number, found, options)
         except DragomanError as error:
             print_error(f"line {number}: {error}")
@@ -213,7 +200,7 @@ def _send(found: Reproduction, options: ReplayOptions) -> int:
     """Send the request to the provider. Returns 1 if it is refused."""
     import asyncio
 
-    failure, answer = asyncio.run(found.send(options.config, options.env_files))
+    failure, answer = asyncio.run(found.send(options.given))
     if failure is not None:
         click.echo(f"  provider    refuses it: {failure.status} {printable(failure.message)}")
         return 1

@@ -10,7 +10,7 @@ import msgspec
 
 from dragoman.cli.checkup.check import Check, Mark
 from dragoman.cli.checkup.page import print_checks
-from dragoman.cli.commands.gateway.config import chosen_file, config_option, env_option
+from dragoman.cli.inputs.given_config import GivenConfig, config_options
 from dragoman.extras import missing_extra
 
 if TYPE_CHECKING:
@@ -18,18 +18,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@config_option
-@env_option
+@config_options
 @click.option("--offline", is_flag=True, help="Ask neither providers nor servers of the store.")
 @click.option("--timeout", type=click.FloatRange(0.1, 60), default=5.0, show_default=True, help="Seconds for each.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(path: Path | None, env_files: tuple[Path, ...], offline: bool, timeout: float, as_json: bool) -> int:
+def doctor(given: GivenConfig, offline: bool, timeout: float, as_json: bool) -> int:
     """Look at the machine, the configuration, the keys, the store, the port and the network.
 
     Every provider is asked for its list of models, which costs nothing. Servers of a shared store are asked for their
     versions, tables and settings. Keys are never shown. The exit code is 1 if something fails; warnings do not count.
     """
-    checks = _all_checks(chosen_file(path), env_files, offline, timeout)
+    checks = _all_checks(given, offline, timeout)
     failed = any(check.mark is Mark.FAIL for check in checks)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode({"ok": not failed, "checks": checks}), indent=2))
@@ -38,7 +37,7 @@ def doctor(path: Path | None, env_files: tuple[Path, ...], offline: bool, timeou
     return 1 if failed else 0
 
 
-def _all_checks(path: Path | None, env_files: tuple[Path, ...], offline: bool, timeout: float) -> list[Check]:
+def _all_checks(given: GivenConfig, offline: bool, timeout: float) -> list[Check]:
     from dragoman.cli.checkup.configuration import look_at_configuration
     from dragoman.cli.checkup.machine import machine_checks
     from dragoman.cli.checkup.servers import server_checks
@@ -46,7 +45,8 @@ def _all_checks(path: Path | None, env_files: tuple[Path, ...], offline: bool, t
     from dragoman.gateway.config_names import known_names, own_profiles
     from dragoman.store.location import store_file
 
-    found = look_at_configuration(path, env_files, known_names())
+    path = given.file
+    found = look_at_configuration(path, given.env_files, known_names())
     config = found.loaded.config if found.loaded is not None else None
     checks = [*machine_checks(config), *found.checks]
     if found.loaded is None or offline:

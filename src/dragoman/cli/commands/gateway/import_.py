@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from dragoman.cli.commands.gateway.config import known_names
+from dragoman.cli.inputs.given_config import known_names
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.importers.claude_code_router import import_claude_code_router
 from dragoman.config.importers.foreign_config import Imported, render_yaml

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from dragoman.cli.commands.gateway.config import known_names
+from dragoman.cli.inputs.given_config import known_names
 from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.key_editing import UneditableLayout, add_key, remove_key, write_file

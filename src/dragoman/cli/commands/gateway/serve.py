@@ -7,12 +7,11 @@ from pathlib import Path
 
 import click
 
-from dragoman.cli.commands.gateway.config import chosen_file, config_option, env_option
+from dragoman.cli.inputs.given_config import GivenConfig, config_options
 
 
 @click.command()
-@config_option
-@env_option
+@config_options
 @click.option("--host", help="The address to listen on; by default the file's, else 127.0.0.1.")
 @click.option("--port", "-p", type=click.IntRange(0, 65535), help="The port to listen on; 0 takes a free one.")
 @click.option("--workers", "-w", type=click.IntRange(1, 256), help="The number of processes that share the port.")
@@ -35,9 +34,8 @@ from dragoman.cli.commands.gateway.config import chosen_file, config_option, env
     help="Let the console edit the configuration, also one that is not valid, after a token that is printed once.",
 )
 def serve(
+    given: GivenConfig,
     *,
-    path: Path | None,
-    env_files: tuple[Path, ...],
     host: str | None,
     port: int | None,
     workers: int | None,
@@ -56,7 +54,7 @@ def serve(
     try:
         code = run(
             ServeOptions(
-                chosen_file(path), env_files, host, port, workers=workers, watch=reload, profiles=profiles, setup=setup
+                given.file, given.env_files, host, port, workers=workers, watch=reload, profiles=profiles, setup=setup
             )
         )
     except InvalidConfig as error:

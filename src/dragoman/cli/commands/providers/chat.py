@@ -7,13 +7,12 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from dragoman.cli.commands.gateway.config import chosen_file, config_option, env_option
+from dragoman.cli.inputs.given_config import GivenConfig, config_options
 from dragoman.cli.inputs.image_files import image_part
 from dragoman.cli.output.console import is_terminal, print_error, printable, printable_lines
 from dragoman.cli.stop_signals import raise_on_interrupt
@@ -39,10 +38,9 @@ MODELS_SHOWN = 40
 
 @click.command()
 @click.argument("model", default="", shell_complete=complete_models)
-@config_option
-@env_option
+@config_options
 @click.option("--system", "-s", default="", help="Instructions for the model.")
-def chat(model: str, path: Path | None, env_files: tuple[Path, ...], system: str) -> int:
+def chat(given: GivenConfig, model: str, system: str) -> int:
     """Talk to MODEL in the terminal.
 
     Models and keys are those of `dragoman serve`: a configuration, else the keys of the environment, else the strict
@@ -53,7 +51,7 @@ def chat(model: str, path: Path | None, env_files: tuple[Path, ...], system: str
     error, and the exit code is 1 if a message was not answered.
     """
     raise_on_interrupt()
-    with asyncio.Runner() as runner, _opened(runner, chosen_file(path), env_files) as services:
+    with asyncio.Runner() as runner, _opened(runner, given) as services:
         talk = Talk(runner, services, model or _first_model(services), system)
         talk.begin()
         for line in _messages(is_terminal(sys.stdin)):
@@ -63,7 +61,7 @@ def chat(model: str, path: Path | None, env_files: tuple[Path, ...], system: str
 
 
 @contextmanager
-def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ...]) -> Iterator[Services]:
+def _opened(runner: asyncio.Runner, given: GivenConfig) -> Iterator[Services]:
     """The services of a gateway with this configuration; if it has no providers, the emulators stand in."""
     from dragoman.cli.inputs.own_gateway import own_gateway
     from dragoman.emulation.emulator_fallback import NOTICE, EmulatorFallback, needs_emulators
@@ -78,7 +76,7 @@ def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ..
         return emulators[0].complete(loaded)
 
     try:
-        with own_gateway(runner, path, env_files, complete) as gateway:
+        with own_gateway(runner, given, complete) as gateway:
             yield gateway.services
     finally:
         for one in emulators:

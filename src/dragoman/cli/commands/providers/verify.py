@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from dragoman import __version__
-from dragoman.cli.commands.gateway.config import chosen_file, config_option, env_option
+from dragoman.cli.inputs.given_config import GivenConfig, config_options
 from dragoman.cli.inputs.own_gateway import own_gateway
 from dragoman.cli.output.console import print_note, printable
 from dragoman.cli.value_completion import complete_models
@@ -26,8 +26,7 @@ from dragoman.verification.verifying import Verifier, find_destination
 
 @click.command()
 @click.argument("targets", metavar="[TARGET]...", nargs=-1, shell_complete=complete_models)
-@config_option
-@env_option
+@config_options
 @click.option("--budget", default=0.5, show_default=True, type=click.FloatRange(0), help="Dollars to spend at most.")
 @click.option(
     "--out",
@@ -45,10 +44,9 @@ from dragoman.verification.verifying import Verifier, find_destination
 @click.option("--bodies", is_flag=True, help="Put requests and answers on the page too.")
 @click.option("--resume", is_flag=True, help="Go on where an earlier run of the same --out ended.")
 def verify(
+    given: GivenConfig,
     *,
     targets: tuple[str, ...],
-    path: Path | None,
-    env_files: tuple[Path, ...],
     budget: float,
     out: Path | None,
     rate: float,
@@ -66,7 +64,7 @@ def verify(
     if not page.parent.is_dir():
         raise OptionError(f"{page.parent} is no directory", at="--out", hint="create it first")
     kept = page.with_suffix(".verify.json")
-    with asyncio.Runner() as runner, own_gateway(runner, chosen_file(path), env_files, _without_keys) as gateway:
+    with asyncio.Runner() as runner, own_gateway(runner, given, _without_keys) as gateway:
         named = targets or _usual_targets(gateway)
         state = parse_state(kept.read_bytes(), str(kept)) if resume and kept.is_file() else RunState()
         state = RunState(tuple(state.of(target) for target in named))

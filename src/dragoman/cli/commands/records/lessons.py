@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 
 import click
 import msgspec
 
-from dragoman.cli.commands.gateway.config import config_option, env_option
-from dragoman.cli.inputs.state_access import call_gateway, key_option, opened_store, url_option
+from dragoman.cli.inputs.given_config import GivenConfig
+from dragoman.cli.inputs.state_access import RunningGateway, key_option, opened_store, state_options
 from dragoman.cli.output.console import print_table
 from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.store.store import Store
@@ -27,22 +26,16 @@ class _Forgotten(msgspec.Struct):
 
 
 @click.command()
-@config_option
-@env_option
-@url_option
+@state_options
 @key_option
 @click.option("--target", metavar="PROVIDER/MODEL", help="Only the lessons about this target.")
 @click.option("--name", help="Only the lessons of this name.")
 @click.option("--forget", is_flag=True, help="Forget them. A gateway that runs alone on its store is told by --url.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@click.pass_context
 def lessons(
-    ctx: click.Context,
+    given: GivenConfig,
+    gateway: RunningGateway | None,
     *,
-    path: Path | None,
-    env_files: tuple[Path, ...],
-    url: str | None,
-    key: str | None,
     target: str | None,
     name: str | None,
     forget: bool,
@@ -50,10 +43,10 @@ def lessons(
 ) -> None:
     """Show what refusals have taught about targets, for whom it holds, and until when."""
     chosen = {field: value for field, value in (("target", target), ("name", name)) if value}
-    if url is not None:
-        found, count = _from_gateway(url, key, chosen, forget)
+    if gateway is not None:
+        found, count = _from_gateway(gateway, chosen, forget)
     else:
-        found, count = asyncio.run(_from_store(ctx, path, env_files, chosen, forget))
+        found, count = asyncio.run(_from_store(given, chosen, forget))
     if forget:
         click.echo(f"{count} forgotten")
         return
@@ -62,17 +55,15 @@ def lessons(
 
 
 def _from_gateway(
-    url: str, key: str | None, chosen: dict[str, str], forget: bool
+    gateway: RunningGateway, chosen: dict[str, str], forget: bool
 ) -> tuple[tuple[LessonRecord, ...], int]:
     if not forget:
-        return msgspec.json.decode(call_gateway("GET", url, _PATH, key, {}), type=_Shown).lessons, 0
-    return (), msgspec.json.decode(call_gateway("DELETE", url, _PATH, key, chosen), type=_Forgotten).forgotten
+        return gateway.ask(_Shown, _PATH).lessons, 0
+    return (), gateway.ask(_Forgotten, _PATH, chosen, "DELETE").forgotten
 
 
-async def _from_store(
-    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], chosen: dict[str, str], forget: bool
-) -> tuple[tuple[LessonRecord, ...], int]:
-    async with opened_store(ctx, path, env_files) as store:
+async def _from_store(given: GivenConfig, chosen: dict[str, str], forget: bool) -> tuple[tuple[LessonRecord, ...], int]:
+    async with opened_store(given) as store:
         return ((), 0) if store is None else await _look(store, chosen, forget)
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 import msgspec
 
-from dragoman.cli.commands.gateway.config import config_option, env_option
 from dragoman.cli.commands.records.usage import since_option
-from dragoman.cli.inputs.state_access import call_gateway, key_option, opened_store, url_option
+from dragoman.cli.inputs.given_config import GivenConfig
+from dragoman.cli.inputs.state_access import RunningGateway, key_option, opened_store, state_options
 from dragoman.cli.output.console import print_table
 from dragoman.store.contracts.ledger import LARGEST_PAGE, LedgerQuery
 from dragoman.store.ledger_entry import Viewer
@@ -23,9 +22,7 @@ _HEAD = ("id", "time", "key", "model", "target", "status", "input", "output", "c
 
 
 @click.command("requests")
-@config_option
-@env_option
-@url_option
+@state_options
 @key_option
 @click.option("--of", "of_key", metavar="NAME", help="Only the requests of this client key.")
 @click.option("--model", help="Only the requests for this model, as clients name it.")
@@ -35,14 +32,10 @@ _HEAD = ("id", "time", "key", "model", "target", "status", "input", "output", "c
 @click.option("--limit", type=click.IntRange(1, LARGEST_PAGE), default=50, show_default=True, help="The most to show.")
 @click.option("--after", metavar="CURSOR", help="Those that follow a page: its `next`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the page as JSON, with `next`.")
-@click.pass_context
 def requests_(
-    ctx: click.Context,
+    given: GivenConfig,
+    gateway: RunningGateway | None,
     *,
-    path: Path | None,
-    env_files: tuple[Path, ...],
-    url: str | None,
-    key: str | None,
     of_key: str | None,
     model: str | None,
     target: str | None,
@@ -56,11 +49,10 @@ def requests_(
     asked = {"key_name": of_key, "model": model, "target": target, "status": status, "since": since, "after": after}
     chosen = {name: value for name, value in asked.items() if value is not None}
     moment = since_option(since)
-    if url is not None:
-        body = call_gateway("GET", url, _PATH, key, {**chosen, "limit": str(limit)})
-        page = msgspec.json.decode(body, type=RequestPage)
+    if gateway is not None:
+        page = gateway.ask(RequestPage, _PATH, {**chosen, "limit": str(limit)})
     else:
-        page = asyncio.run(_from_store(ctx, path, env_files, _query(chosen, moment, limit)))
+        page = asyncio.run(_from_store(given, _query(chosen, moment, limit)))
     _show(page, as_json)
 
 
@@ -76,10 +68,8 @@ def _query(chosen: Mapping[str, str], since: float | None, limit: int) -> Ledger
     )
 
 
-async def _from_store(
-    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], query: LedgerQuery
-) -> RequestPage:
-    async with opened_store(ctx, path, env_files) as store:
+async def _from_store(given: GivenConfig, query: LedgerQuery) -> RequestPage:
+    async with opened_store(given) as store:
         if store is None:
             return RequestPage(())
         page = await store.ledger.recent(Viewer("", True), query)

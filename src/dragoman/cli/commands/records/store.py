@@ -12,7 +12,7 @@ import msgspec
 from dragoman.cli.checkup.check import Mark
 from dragoman.cli.checkup.page import print_checks
 from dragoman.cli.checkup.servers import server_checks
-from dragoman.cli.commands.gateway.config import chosen_file, config_option, env_option, loaded_or_exit
+from dragoman.cli.inputs.given_config import GivenConfig, config_options
 from dragoman.cli.inputs.state_access import opened_store
 from dragoman.cli.output.console import print_table
 from dragoman.errors import OptionError
@@ -34,27 +34,26 @@ def store() -> None:
 
 
 @store.command()
-@config_option
-@env_option
+@config_options
 @click.option("--timeout", type=click.FloatRange(0.1, 60), default=5.0, show_default=True, help="Seconds per server.")
 @click.pass_context
-def check(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], timeout: float) -> None:
+def check(ctx: click.Context, given: GivenConfig, timeout: float) -> None:
     """Reach the store and say how it is doing. Exits with 1 if it cannot be used.
 
     Of Redis and PostgreSQL it says whether they answer and take writes, which version they are, and which of their
     settings would lose something.
     """
-    is_reached = asyncio.run(_check(ctx, path, env_files))
-    config = loaded_or_exit(ctx, path, env_files).config
-    checks = server_checks(config, store_file(config.store, chosen_file(path)), timeout)
+    is_reached = asyncio.run(_check(given))
+    config = given.loaded().config
+    checks = server_checks(config, store_file(config.store, given.file), timeout)
     if checks:
         print_checks(checks)
     if not is_reached or any(check.mark is Mark.FAIL for check in checks):
         ctx.exit(1)
 
 
-async def _check(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> bool:
-    async with opened_store(ctx, path, env_files) as opened:
+async def _check(given: GivenConfig) -> bool:
+    async with opened_store(given) as opened:
         if opened is None:
             click.echo("no gateway has made a store yet")
             return True
@@ -68,35 +67,31 @@ async def _check(ctx: click.Context, path: Path | None, env_files: tuple[Path, .
 
 
 @store.command()
-@config_option
-@env_option
+@config_options
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), help="The SQLite file. By default the gateway's own."
 )
-@click.pass_context
-def migrate(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], source: Path | None) -> None:
+def migrate(given: GivenConfig, source: Path | None) -> None:
     """Move what a SQLite file holds to the servers of `store.hot` and `store.ledger`.
 
     Stop the gateway that writes the file first. Moving it again changes nothing.
     """
-    config = loaded_or_exit(ctx, path, env_files).config.store
+    config = given.loaded().config.store
     if config.hot is None and config.ledger is None:
         raise OptionError("the configuration names no server", hint="set store.hot or store.ledger")
-    file = source or store_file(config, chosen_file(path))
+    file = source or store_file(config, given.file)
     if file is None:
         raise OptionError("say which file with --from", at="store.kind")
     try:
-        moved = asyncio.run(_migrate(ctx, path, env_files, file, ledger=config.ledger is not None))
+        moved = asyncio.run(_migrate(given, file, ledger=config.ledger is not None))
     except StoreError as error:
         raise OptionError(str(error)) from None
     named = msgspec.structs.asdict(moved)
     click.echo("moved " + ", ".join(f"{count} {name}" for name, count in named.items()))
 
 
-async def _migrate(
-    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], file: Path, *, ledger: bool
-) -> Moved:
-    async with opened_store(ctx, path, env_files) as opened:
+async def _migrate(given: GivenConfig, file: Path, *, ledger: bool) -> Moved:
+    async with opened_store(given) as opened:
         assert isinstance(opened, ComposedStore)
         if (why := opened.health().away) is not None:
             raise StoreError(f"cannot be reached: {why}")
@@ -104,16 +99,14 @@ async def _migrate(
 
 
 @store.command()
-@config_option
-@env_option
-@click.pass_context
-def export(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> None:
+@config_options
+def export(given: GivenConfig) -> None:
     """Print requests and lessons as one JSON object per line, the newest request first."""
-    asyncio.run(_export(ctx, path, env_files))
+    asyncio.run(_export(given))
 
 
-async def _export(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> None:
-    async with opened_store(ctx, path, env_files) as opened:
+async def _export(given: GivenConfig) -> None:
+    async with opened_store(given) as opened:
         if opened is None:
             return
         async for entry in _entries(opened):
@@ -134,14 +127,12 @@ async def _entries(opened: Store) -> AsyncIterator[Entry]:
 
 
 @store.command()
-@config_option
-@env_option
-@click.pass_context
-def prune(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> None:
+@config_options
+def prune(given: GivenConfig) -> None:
     """Remove now what is too old or too much. Gateways do so by themselves while they work."""
-    click.echo(f"{asyncio.run(_prune(ctx, path, env_files))} removed")
+    click.echo(f"{asyncio.run(_prune(given))} removed")
 
 
-async def _prune(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> int:
-    async with opened_store(ctx, path, env_files) as opened:
+async def _prune(given: GivenConfig) -> int:
+    async with opened_store(given) as opened:
         return await opened.prune() if isinstance(opened, Prunable) else 0

@@ -6,14 +6,13 @@ import asyncio
 import csv
 import sys
 import time
-from pathlib import Path
 
 import click
 import msgspec
 
-from dragoman.cli.commands.gateway.config import config_option, env_option
 from dragoman.cli.inputs.compile_context import json_option
-from dragoman.cli.inputs.state_access import call_gateway, key_option, opened_store, url_option
+from dragoman.cli.inputs.given_config import GivenConfig
+from dragoman.cli.inputs.state_access import RunningGateway, key_option, opened_store, state_options
 from dragoman.cli.output.cache_tables import print_cache
 from dragoman.cli.output.console import print_table
 from dragoman.errors import OptionError
@@ -28,9 +27,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @click.command()
-@config_option
-@env_option
-@url_option
+@state_options
 @key_option
 @click.option("--by", type=click.Choice(list(GROUPS)), default="model", show_default=True, help="How to group.")
 @click.option("--since", metavar="SPAN|DATE", help="Only from then on: 30m, 24h, 7d, 2w, or a date in UTC.")
@@ -41,14 +38,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @click.option(
     "--cache", "caches", is_flag=True, help="What prompt caches saved and lost, and which requests broke them."
 )
-@click.pass_context
 def usage(
-    ctx: click.Context,
+    given: GivenConfig,
+    gateway: RunningGateway | None,
     *,
-    path: Path | None,
-    env_files: tuple[Path, ...],
-    url: str | None,
-    key: str | None,
     by: str,
     since: str | None,
     form: str,
@@ -59,16 +52,16 @@ def usage(
     moment = since_option(since)
     query = {"since": since} if since is not None else {}
     if caches:
-        if url is not None:
-            found = msgspec.json.decode(call_gateway("GET", url, "/dragoman/cache", key, query), type=CacheReport)
+        if gateway is not None:
+            found = gateway.ask(CacheReport, "/dragoman/cache", query)
         else:
-            found = asyncio.run(_caches_from_store(ctx, path, env_files, moment))
+            found = asyncio.run(_caches_from_store(given, moment))
         _show_caches(found, as_json or form == "json")
         return
-    if url is not None:
-        report = msgspec.json.decode(call_gateway("GET", url, _PATH, key, {"by": by, **query}), type=UsageReport)
+    if gateway is not None:
+        report = gateway.ask(UsageReport, _PATH, {"by": by, **query})
     else:
-        report = asyncio.run(_from_store(ctx, path, env_files, by, moment))
+        report = asyncio.run(_from_store(given, by, moment))
     _show(report, "json" if as_json else form)
 
 
@@ -80,20 +73,16 @@ def since_option(text: str | None) -> float | None:
         raise OptionError(str(fault), at="--since") from None
 
 
-async def _from_store(
-    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], by: str, since: float | None
-) -> UsageReport:
-    async with opened_store(ctx, path, env_files) as store:
+async def _from_store(given: GivenConfig, by: str, since: float | None) -> UsageReport:
+    async with opened_store(given) as store:
         if store is None:
             return usage_report(by, since, ())
         groups = await store.ledger.totals(Viewer("", True), GROUPS[by], LedgerQuery(since=since))
         return usage_report(by, since, groups)
 
 
-async def _caches_from_store(
-    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], since: float | None
-) -> CacheReport:
-    async with opened_store(ctx, path, env_files) as store:
+async def _caches_from_store(given: GivenConfig, since: float | None) -> CacheReport:
+    async with opened_store(given) as store:
         if store is None:
             return report_of((), since)
         return await cache_report(store.ledger, Viewer("", True), since)
