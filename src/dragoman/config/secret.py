@@ -13,28 +13,10 @@ LONG_ENOUGH = 12  # four characters of a shorter text would reveal too much
 
 SECRET_NAMES = frozenset(
     {
-        "api_key",
-        "api_keys",
-        "apikey",
-        "authorization",
-        "authorization_token",
-        "proxy_authorization",
-        "x_api_key",
-        "x_goog_api_key",
-        "x_dragoman_key",
-        "access_token",
-        "refresh_token",
-        "auth_token",
-        "client_secret",
-        "secret",
-        "password",
-        "passwd",
-        "cookie",
-        "set_cookie",
-        "master_key",
-        "private_key",
-        "aws_secret_access_key",
-        "aws_session_token",
+        *("api_key", "api_keys", "apikey", "authorization", "authorization_token", "proxy_authorization"),
+        *("x_api_key", "x_goog_api_key", "x_dragoman_key", "access_token", "refresh_token"),
+        *("auth_token", "client_secret", "secret", "password", "passwd", "cookie"),
+        *("set_cookie", "master_key", "private_key", "aws_secret_access_key", "aws_session_token"),
     }
 )
 

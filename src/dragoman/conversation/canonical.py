@@ -18,26 +18,9 @@ from dragoman.conversation.settings import UNNAMED
 
 SPELLING = frozenset(
     {
-        "at",
-        "blank",
-        "called",
-        "declares",
-        "empty_tools",
-        "field",
-        "inline",
-        "inner",
-        "limit_as",
-        "listed",
-        "meant",
-        "near_misses",
-        "nulls",
-        "prefill",
-        "schema_as",
-        "seed_as",
-        "span",
-        "wire_form",
-        "stop_listed",
-        "wrapper",
+        *("at", "blank", "called", "declares", "empty_tools", "field", "inline"),
+        *("inner", "limit_as", "listed", "meant", "near_misses", "nulls", "prefill"),
+        *("schema_as", "seed_as", "span", "wire_form", "stop_listed", "wrapper"),
     }
 )
 """Fields that say where a value stood or how it was written, not what it means."""

@@ -38,17 +38,8 @@ class EmulatorEntry:
 
 
 _CHAT_OPTIONS = (
-    "provider",
-    "extra_fields",
-    "extra_message_fields",
-    "alternation",
-    "system_first",
-    "reasoning_required",
-    "empty_assistant",
-    "error_shape",
-    "done",
-    "pairing",
-    "roles",
+    *("provider", "extra_fields", "extra_message_fields", "alternation", "system_first"),
+    *("reasoning_required", "empty_assistant", "error_shape", "done", "pairing", "roles"),
 )
 _TEMPLATE = ("template", "server", "vision")
 
@@ -88,16 +79,8 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     **{
         name: _compatible(name)
         for name in (
-            "cerebras",
-            "cohere-openai",
-            "fireworks",
-            "gemini-openai",
-            "minimax",
-            "moonshot",
-            "perplexity",
-            "qwen",
-            "together",
-            "zai",
+            *("cerebras", "cohere-openai", "fireworks", "gemini-openai"),
+            *("minimax", "moonshot", "perplexity", "qwen", "together", "zai"),
         )
     },
     "template": _template("plain", "system-first"),

@@ -240,21 +240,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 INHERITED = (
-    "dialect",
-    "title",
-    "url",
-    "url_env",
-    "key",
-    "cloud",
-    "path",
-    "methods",
-    "body",
-    "envelope",
-    "count",
-    "twin",
-    "families",
-    "lists_models",
-    "completions",
+    *("dialect", "title", "url", "url_env", "key", "cloud", "path", "methods"),
+    *("body", "envelope", "count", "twin", "families", "lists_models", "completions"),
 )
 
 

@@ -18,14 +18,8 @@ from dragoman.store.journals.redaction import Redactor
 LATEST = 32_503_680_000.0
 """The year 3000: a later time is a broken clock's."""
 _COUNTS = (
-    "input_tokens",
-    "output_tokens",
-    "cached_tokens",
-    "reasoning_tokens",
-    "written_tokens",
-    "resent_tokens",
-    "attempts",
-    "overhead_us",
+    *("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
+    *("written_tokens", "resent_tokens", "attempts", "overhead_us"),
 )
 _BODIES = ("request", "sent", "answer")
 

@@ -41,13 +41,8 @@ class SharedBackend(Struct, frozen=True):
 _REDIS = SharedBackend("dragoman.store.redis_store", "redis")
 _POSTGRES = SharedBackend("dragoman.store.postgres", "postgres")
 _REDIS_SCHEMES = (
-    "redis",
-    "rediss",
-    "redis+sentinel",
-    "rediss+sentinel",
-    "redis+cluster",
-    "rediss+cluster",
-    "redis+unix",
+    *("redis", "rediss", "redis+sentinel", "rediss+sentinel"),
+    *("redis+cluster", "rediss+cluster", "redis+unix"),
 )
 HOT = dict.fromkeys(_REDIS_SCHEMES, _REDIS)
 LEDGER = {"postgresql": _POSTGRES, "postgres": _POSTGRES}

@@ -45,16 +45,8 @@ class SseDecoder:
     """
 
     __slots__ = (
-        "_after_cr",
-        "_data",
-        "_event",
-        "_idle",
-        "_separator",
-        "_started",
-        "_tail",
-        "limit",
-        "overflowed",
-        "stray",
+        *("_after_cr", "_data", "_event", "_idle", "_separator"),
+        *("_started", "_tail", "limit", "overflowed", "stray"),
     )
 
     def __init__(self, limit: int = LIMIT, line_separator: bytes = b"\n") -> None:

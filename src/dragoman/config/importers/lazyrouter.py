@@ -55,13 +55,9 @@ PINNING = "pin_tool_results"
 NAMESPACED = "lazyrouter/auto"
 """What clients that name their provider ask for; LazyRouter takes it for `auto`."""
 TRIM_KEYS = (
-    "max_history_tokens",
-    "keep_recent_exchanges",
-    "keep_recent_user_turns_in_chained_tool_calls",
-    "old_message_max_tokens",
-    "oldest_message_max_tokens",
-    "old_tool_result_max_tokens",
-    "oldest_tool_result_max_tokens",
+    *("max_history_tokens", "keep_recent_exchanges", "keep_recent_user_turns_in_chained_tool_calls"),
+    *("old_message_max_tokens", "oldest_message_max_tokens"),
+    *("old_tool_result_max_tokens", "oldest_tool_result_max_tokens"),
 )
 
 

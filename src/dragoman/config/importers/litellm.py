@@ -111,28 +111,9 @@ OLLAMA_OPTIONS = (
     *("typical_p", "mirostat", "mirostat_eta", "mirostat_tau", "tfs_z", "keep_alive", "think", "format"),
 )
 OPTIONS = [
-    "temperature",
-    "top_p",
-    "top_k",
-    "max_tokens",
-    "max_completion_tokens",
-    "seed",
-    "stop",
-    "frequency_penalty",
-    "presence_penalty",
-    "n",
-    "reasoning_effort",
-    "thinking",
-    "response_format",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "user",
-    "logprobs",
-    "top_logprobs",
-    "logit_bias",
-    "service_tier",
-    "metadata",
+    *("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "seed", "stop", "frequency_penalty"),
+    *("presence_penalty", "n", "reasoning_effort", "thinking", "response_format", "tools", "tool_choice"),
+    *("parallel_tool_calls", "user", "logprobs", "top_logprobs", "logit_bias", "service_tier", "metadata"),
 ]
 
 

@@ -88,17 +88,8 @@ class AnthropicAnswerParser:
     """An answer on its way in: the open blocks, the usage so far and the number of parts."""
 
     __slots__ = (
-        "_blocks",
-        "_called",
-        "_counter",
-        "_id",
-        "_late",
-        "_parts",
-        "_seed",
-        "_stopped",
-        "begun",
-        "origin",
-        "over",
+        *("_blocks", "_called", "_counter", "_id", "_late"),
+        *("_parts", "_seed", "_stopped", "begun", "origin", "over"),
     )
 
     def __init__(self, origin: Origin, seed: str = "") -> None:

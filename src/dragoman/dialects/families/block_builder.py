@@ -70,25 +70,9 @@ class BlockBuilder:
     """Puts events into the order of blocks. A subclass decides what a block looks like on the wire."""
 
     __slots__ = (
-        "_call",
-        "_carriers",
-        "_form",
-        "_hides_reasoning",
-        "_kind",
-        "_last_kind",
-        "_late_signature",
-        "_linked",
-        "_opening",
-        "_order",
-        "_part",
-        "_shown",
-        "_signed",
-        "_suffix",
-        "_text_part",
-        "_transcripts",
-        "over",
-        "stop",
-        "usage",
+        *("_call", "_carriers", "_form", "_hides_reasoning", "_kind", "_last_kind"),
+        *("_late_signature", "_linked", "_opening", "_order", "_part", "_shown"),
+        *("_signed", "_suffix", "_text_part", "_transcripts", "over", "stop", "usage"),
     )
 
     def __init__(self, form: BlockForm, hides_reasoning: bool) -> None:

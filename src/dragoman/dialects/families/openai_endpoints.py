@@ -13,14 +13,8 @@ from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH
 from dragoman.dialects.shared.raw_json import encode
 
 FORWARDED_PATHS = (
-    "/embeddings",
-    "/audio/transcriptions",
-    "/audio/translations",
-    "/audio/speech",
-    "/images/generations",
-    "/images/edits",
-    "/images/variations",
-    "/moderations",
+    *("/embeddings", "/audio/transcriptions", "/audio/translations", "/audio/speech"),
+    *("/images/generations", "/images/edits", "/images/variations", "/moderations"),
 )
 RELAYED_PATHS = frozenset({*FORWARDED_PATHS, COMPLETIONS_PATH})
 LIMIT_HEADER = "x-ratelimit-{figure}-{what}"

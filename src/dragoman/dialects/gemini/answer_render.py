@@ -68,19 +68,8 @@ class _CandidateBuilder:
     """What is unfinished in one candidate."""
 
     __slots__ = (
-        "call",
-        "carriers",
-        "citations",
-        "fragments",
-        "held",
-        "kind",
-        "media",
-        "part",
-        "releasing",
-        "signature",
-        "size",
-        "stop",
-        "written",
+        *("call", "carriers", "citations", "fragments", "held", "kind"),
+        *("media", "part", "releasing", "signature", "size", "stop", "written"),
     )
 
     def __init__(self) -> None:

@@ -91,17 +91,8 @@ class OllamaAnswerParser:
     counts the lines that it could not decode."""
 
     __slots__ = (
-        "_calls",
-        "_ids",
-        "_kind",
-        "_part",
-        "_parts",
-        "_surrogates",
-        "begun",
-        "over",
-        "seed",
-        "skipped",
-        "unread",
+        *("_calls", "_ids", "_kind", "_part", "_parts", "_surrogates"),
+        *("begun", "over", "seed", "skipped", "unread"),
     )
 
     def __init__(self, seed: str = "") -> None:

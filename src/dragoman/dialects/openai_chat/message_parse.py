@@ -511,19 +511,8 @@ def _raw_json(value: Any) -> bytes:
 
 
 _FOREIGN_TO_PLAIN = (
-    "tool_calls",
-    "tool_call_id",
-    "refusal",
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "function_call",
-    "audio",
-    "annotations",
-    "prefix",
-    "partial",
-    "extra_content",
-    "images",
+    *("tool_calls", "tool_call_id", "refusal", "reasoning_content", "reasoning", "reasoning_details"),
+    *("function_call", "audio", "annotations", "prefix", "partial", "extra_content", "images"),
 )
 _FOREIGN_TO_ASSISTANT = ("tool_call_id",)
 _IN_RESULT = (tuple(name for name in _FOREIGN_TO_PLAIN if name != "tool_call_id"), "tool_call_id")

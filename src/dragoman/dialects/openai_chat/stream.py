@@ -364,18 +364,8 @@ class ChatStreamRenderer:
     """
 
     __slots__ = (
-        "_choices",
-        "_context",
-        "_delta_end",
-        "_head",
-        "_lead",
-        "_legacy",
-        "_orders",
-        "_out",
-        "_over",
-        "_tail",
-        "_usage",
-        "_waiting",
+        *("_choices", "_context", "_delta_end", "_head", "_lead", "_legacy"),
+        *("_orders", "_out", "_over", "_tail", "_usage", "_waiting"),
     )
 
     def __init__(self, context: AnswerContext) -> None:

@@ -252,23 +252,8 @@ class ResponsesStreamRenderer:
     """
 
     __slots__ = (
-        "_calls",
-        "_context",
-        "_items",
-        "_number",
-        "_open",
-        "_order",
-        "_out",
-        "_over",
-        "_refused",
-        "_response",
-        "_response_id",
-        "_shown",
-        "_stop",
-        "_text_part",
-        "_text_states",
-        "_usage",
-        "_waiting",
+        *("_calls", "_context", "_items", "_number", "_open", "_order", "_out", "_over", "_refused"),
+        *("_response", "_response_id", "_shown", "_stop", "_text_part", "_text_states", "_usage", "_waiting"),
     )
 
     def __init__(self, context: AnswerContext) -> None:

@@ -29,14 +29,9 @@ from dragoman.emulators.native_api import FieldCheck, anything, nullable
 NAME = r"^[a-zA-Z0-9_-]{1,128}$"
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 SERVER_RESULTS = (
-    "web_search_tool_result",
-    "web_fetch_tool_result",
-    "code_execution_tool_result",
-    "bash_code_execution_tool_result",
-    "text_editor_code_execution_tool_result",
-    "tool_search_tool_result",
-    "advisor_tool_result",
-    "mcp_tool_result",
+    *("web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result"),
+    *("bash_code_execution_tool_result", "text_editor_code_execution_tool_result"),
+    *("tool_search_tool_result", "advisor_tool_result", "mcp_tool_result"),
 )
 SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 SERVER_NOTES = ("compaction", "fallback", "mcp_tool_listing", "browser_state")

@@ -27,23 +27,11 @@ MAX_STRICT, MAX_OPTIONAL, MAX_UNIONS = 20, 24, 16
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 _SERVER_TOOLS = (
-    "advisor_20260301",
-    "code_execution_20250522",
-    "code_execution_20250825",
-    "code_execution_20260120",
-    "code_execution_20260521",
-    "mcp_toolset",
-    "tool_search_tool_bm25",
-    "tool_search_tool_bm25_20251119",
-    "tool_search_tool_regex",
-    "tool_search_tool_regex_20251119",
-    "web_fetch_20250910",
-    "web_fetch_20260209",
-    "web_fetch_20260309",
-    "web_fetch_20260318",
-    "web_search_20250305",
-    "web_search_20260209",
-    "web_search_20260318",
+    *("advisor_20260301", "code_execution_20250522", "code_execution_20250825"),
+    *("code_execution_20260120", "code_execution_20260521", "mcp_toolset", "tool_search_tool_bm25"),
+    *("tool_search_tool_bm25_20251119", "tool_search_tool_regex", "tool_search_tool_regex_20251119"),
+    *("web_fetch_20250910", "web_fetch_20260209", "web_fetch_20260309"),
+    *("web_fetch_20260318", "web_search_20250305", "web_search_20260209", "web_search_20260318"),
 )
 
 

@@ -225,21 +225,9 @@ def _check_tools(tools: Any) -> None:
 
 
 _NO_BETAS = (
-    "mcp-",
-    "structured-outputs-2025-11-13",
-    "skills-",
-    "oauth-",
-    "prompt-caching-scope-",
-    "fast-mode-",
-    "redact-thinking-",
-    "token-efficient-tools-2026-",
-    "output-128k-",
-    "code-execution-",
-    "files-api-",
-    "web-search-",
-    "web-fetch-",
-    "advisor-tool-",
-    "request-tags-",
+    *("mcp-", "structured-outputs-2025-11-13", "skills-", "oauth-", "prompt-caching-scope-"),
+    *("fast-mode-", "redact-thinking-", "token-efficient-tools-2026-", "output-128k-"),
+    *("code-execution-", "files-api-", "web-search-", "web-fetch-", "advisor-tool-", "request-tags-"),
 )
 
 

@@ -65,14 +65,8 @@ def check_messages(request: ReceivedRequest) -> ChatRefusal | None:
 
 _LLAMACPP_PARTS = ("text", "image_url", "input_audio", "input_video")
 _LLAMACPP_NUMBERS = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "max_tokens",
-    "seed",
-    "presence_penalty",
-    "frequency_penalty",
+    *("temperature", "top_p", "top_k", "min_p", "max_tokens"),
+    *("seed", "presence_penalty", "frequency_penalty"),
 )
 _LLAMACPP_TYPES = ((bool, "boolean"), (str, "string"), (list, "array"), (dict, "object"))
 _LLAMACPP_FORMATS = ("text", "json_object", "json_schema")
@@ -172,19 +166,8 @@ def _check_llamacpp_conflicts(request: ReceivedRequest) -> ChatRefusal | None:
 # vLLM
 
 _VLLM_PARTS = (
-    "text",
-    "refusal",
-    "image_url",
-    "input_image",
-    "image_embeds",
-    "image_pil",
-    "audio_url",
-    "input_audio",
-    "audio_embeds",
-    "video_url",
-    "prompt_embeds",
-    "thinking",
-    "tool_reference",
+    *("text", "refusal", "image_url", "input_image", "image_embeds", "image_pil", "audio_url"),
+    *("input_audio", "audio_embeds", "video_url", "prompt_embeds", "thinking", "tool_reference"),
 )
 
 

@@ -22,13 +22,8 @@ _VERBS = {
 }
 _ON_CACHES, _ON_CACHE = ("GET", "POST"), ("GET", "PATCH", "DELETE")
 _KNOWN_MODELS = (
-    "gemini-3.5-flash",
-    "gemini-3.1-pro-preview",
-    "gemini-3-pro-preview",
-    "gemini-3-flash-preview",
-    "gemini-2.5-pro",
-    "gemini-2.5-flash",
-    "gemini-2.5-flash-lite",
+    *("gemini-3.5-flash", "gemini-3.1-pro-preview", "gemini-3-pro-preview"),
+    *("gemini-3-flash-preview", "gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.5-flash-lite"),
 )
 _RATE = (
     "You exceeded your current quota, please check your plan and billing details. For more information on this error, "

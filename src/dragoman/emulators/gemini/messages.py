@@ -14,17 +14,9 @@ ENUMS: dict[str, frozenset[str]] = {
     "HarmCategory": frozenset(
         f"HARM_CATEGORY_{name}"
         for name in (
-            "UNSPECIFIED",
-            "HARASSMENT",
-            "HATE_SPEECH",
-            "SEXUALLY_EXPLICIT",
-            "DANGEROUS_CONTENT",
-            "CIVIC_INTEGRITY",
-            "JAILBREAK",
-            "IMAGE_HATE",
-            "IMAGE_DANGEROUS_CONTENT",
-            "IMAGE_HARASSMENT",
-            "IMAGE_SEXUALLY_EXPLICIT",
+            *("UNSPECIFIED", "HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT"),
+            *("DANGEROUS_CONTENT", "CIVIC_INTEGRITY", "JAILBREAK", "IMAGE_HATE"),
+            *("IMAGE_DANGEROUS_CONTENT", "IMAGE_HARASSMENT", "IMAGE_SEXUALLY_EXPLICIT"),
         )
     ),
     "HarmBlockThreshold": frozenset(

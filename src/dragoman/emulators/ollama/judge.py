@@ -18,26 +18,10 @@ _LEVELS = (True, False, "low", "medium", "high", "max")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-/:@]*")
 _DURATION = re.compile(r"-?(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+|0")
 _INTEGERS = (
-    "num_ctx",
-    "num_predict",
-    "num_keep",
-    "num_batch",
-    "num_gpu",
-    "main_gpu",
-    "num_thread",
-    "top_k",
-    "seed",
-    "repeat_last_n",
+    *("num_ctx", "num_predict", "num_keep", "num_batch", "num_gpu"),
+    *("main_gpu", "num_thread", "top_k", "seed", "repeat_last_n"),
 )
-_FLOATS = (
-    "temperature",
-    "top_p",
-    "min_p",
-    "typical_p",
-    "repeat_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-)
+_FLOATS = ("temperature", "top_p", "min_p", "typical_p", "repeat_penalty", "presence_penalty", "frequency_penalty")
 
 
 class OllamaRefusal(ProviderRefusal):

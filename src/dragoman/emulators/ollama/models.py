@@ -8,16 +8,8 @@ _EMBEDDING = ("nomic-embed*", "mxbai-embed*", "all-minilm*", "bge-*", "snowflake
 _THINKING = ("qwen3*", "gemma4*", "deepseek-r1*", "deepseek-v3.1*", "gpt-oss*", "magistral*")
 _NOT_THINKING = ("qwen3-coder*",)
 _WITHOUT_TOOLS = (
-    "gemma",
-    "gemma:*",
-    "gemma[23]*",
-    "llama3",
-    "llama3:*",
-    "llava*",
-    "llama2*",
-    "codellama*",
-    "moondream*",
-    "tinyllama*",
+    *("gemma", "gemma:*", "gemma[23]*", "llama3", "llama3:*"),
+    *("llava*", "llama2*", "codellama*", "moondream*", "tinyllama*"),
 )
 _SEEING = ("gemma3*", "llava*", "llama3.2-vision*", "qwen*vl*", "moondream*", "mistral-small3*")
 CONTEXT_LENGTH = 40960

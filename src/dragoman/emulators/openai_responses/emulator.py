@@ -19,17 +19,8 @@ from dragoman.emulators.wire import make_id, render_sse_event
 
 _PATH = re.compile(r"(?:/openai)?(?:/v1)?(?:/backend-api/codex)?/responses(?P<more>/input_tokens|/compact)?$")
 _KNOWN_MODELS = (
-    "gpt-5.6",
-    "gpt-5.4",
-    "gpt-5.4-mini",
-    "gpt-5.2",
-    "gpt-5.2-pro",
-    "gpt-5",
-    "gpt-5-mini",
-    "o4-mini",
-    "gpt-4.1",
-    "gpt-4o",
-    "gpt-4o-mini",
+    *("gpt-5.6", "gpt-5.4", "gpt-5.4-mini", "gpt-5.2", "gpt-5.2-pro"),
+    *("gpt-5", "gpt-5-mini", "o4-mini", "gpt-4.1", "gpt-4o", "gpt-4o-mini"),
 )
 _FAULTS: dict[FaultKind, ResponsesRefusal] = {
     FaultKind.AUTH: ResponsesRefusal(

@@ -34,23 +34,9 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CHOICES = ("none", "auto", "required")
 _TOOLS = (
-    "apply_patch",
-    "code_interpreter",
-    "computer",
-    "computer_use_preview",
-    "custom",
-    "file_search",
-    "image_generation",
-    "local_shell",
-    "mcp",
-    "namespace",
-    "programmatic_tool_calling",
-    "shell",
-    "tool_search",
-    "web_search",
-    "web_search_2025_08_26",
-    "web_search_preview",
-    "web_search_preview_2025_03_11",
+    *("apply_patch", "code_interpreter", "computer", "computer_use_preview", "custom", "file_search"),
+    *("image_generation", "local_shell", "mcp", "namespace", "programmatic_tool_calling", "shell", "tool_search"),
+    *("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11"),
 )
 
 

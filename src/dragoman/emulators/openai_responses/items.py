@@ -175,22 +175,9 @@ _compaction = record(
     required=("encrypted_content",),
 )
 _UNCHECKED = (
-    "item_reference",
-    "custom_tool_call",
-    "custom_tool_call_output",
-    "configuration_update",
-    "web_search_call",
-    "file_search_call",
-    "code_interpreter_call",
-    "image_generation_call",
-    "mcp_list_tools",
-    "mcp_approval_request",
-    "mcp_approval_response",
-    "mcp_call",
-    "tool_search_call",
-    "tool_search_output",
-    "program",
-    "program_output",
+    *("item_reference", "custom_tool_call", "custom_tool_call_output", "configuration_update", "web_search_call"),
+    *("file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_approval_request"),
+    *("mcp_approval_response", "mcp_call", "tool_search_call", "tool_search_output", "program", "program_output"),
 )
 _TYPES: dict[str, FieldCheck] = {
     "message": _check_message,

@@ -51,23 +51,8 @@ class FrameTemplate:
     hold the model's words, or nothing that matters. `nulls` are members to take out of every frame."""
 
     __slots__ = (
-        "_after",
-        "_around",
-        "_attempts",
-        "_before",
-        "_between",
-        "_checks",
-        "_cuts",
-        "_is_cut",
-        "_is_lone_text",
-        "_last",
-        "_last_check",
-        "_nulls",
-        "_pieces",
-        "_rest_after",
-        "_rest_before",
-        "_words",
-        "differs_in_words",
+        *("_after", "_around", "_attempts", "_before", "_between", "_checks", "_cuts", "_is_cut", "_is_lone_text"),
+        *("_last", "_last_check", "_nulls", "_pieces", "_rest_after", "_rest_before", "_words", "differs_in_words"),
     )
 
     def __init__(self, words: frozenset[bytes] = frozenset(), nulls: tuple[bytes, ...] = ()) -> None:

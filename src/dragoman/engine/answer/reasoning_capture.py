@@ -44,17 +44,8 @@ class ReasoningCapture:
     """
 
     __slots__ = (
-        "_arguments",
-        "_calls",
-        "_carried",
-        "_names",
-        "_of_words",
-        "_pending",
-        "_size",
-        "_texts",
-        "_thoughts",
-        "_turn",
-        "_words",
+        *("_arguments", "_calls", "_carried", "_names", "_of_words"),
+        *("_pending", "_size", "_texts", "_thoughts", "_turn", "_words"),
     )
 
     def __init__(self, client: str, upstream: str, turn: str = "") -> None:

@@ -56,22 +56,8 @@ class RelayFrames:
     `skipped` counts frames that could not be read."""
 
     __slots__ = (
-        "_check",
-        "_form",
-        "_held",
-        "_leftovers",
-        "_marks",
-        "_nulls",
-        "_observer",
-        "_open",
-        "_redact",
-        "_rewrite",
-        "_template",
-        "_tidy",
-        "_unasked",
-        "_within",
-        "_words",
-        "skipped",
+        *("_check", "_form", "_held", "_leftovers", "_marks", "_nulls", "_observer", "_open"),
+        *("_redact", "_rewrite", "_template", "_tidy", "_unasked", "_within", "_words", "skipped"),
     )
 
     def __init__(

@@ -41,31 +41,9 @@ class RelayObserver:
     """
 
     __slots__ = (
-        "_blocks",
-        "_bound",
-        "_counted",
-        "_ends",
-        "_gap",
-        "_head",
-        "_lines",
-        "_looking",
-        "_parser",
-        "_sampled",
-        "_samples",
-        "_size",
-        "_tail",
-        "_tally",
-        "_where",
-        "closed",
-        "cut_short",
-        "ended",
-        "failure",
-        "framed",
-        "marked_end",
-        "stop",
-        "usage",
-        "word_members",
-        "words",
+        *("_blocks", "_bound", "_counted", "_ends", "_gap", "_head", "_lines", "_looking", "_parser"),
+        *("_sampled", "_samples", "_size", "_tail", "_tally", "_where", "closed", "cut_short"),
+        *("ended", "failure", "framed", "marked_end", "stop", "usage", "word_members", "words"),
     )
 
     def __init__(

@@ -14,17 +14,8 @@ _DECAY = 0.95
 _QUESTION, _CALL, _KEYWORD = 2.0, 4.0, 1.5
 _PER_HUNDRED, _MOST_FOR_LENGTH = 1.0, 3.0
 KEYWORDS = (
-    "important",
-    "decided",
-    "decision",
-    "must",
-    "never",
-    "always",
-    "remember",
-    "todo",
-    "error",
-    "fixed",
-    "because",
+    *("important", "decided", "decision", "must", "never"),
+    *("always", "remember", "todo", "error", "fixed", "because"),
 )
 _SEARCHED = 4_000
 """Characters of a text that are looked at."""

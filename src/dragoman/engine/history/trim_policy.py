@@ -6,14 +6,9 @@ import msgspec
 
 MOST_TOKENS = 1_000_000_000
 _COUNTS = (
-    "max_history_tokens",
-    "window",
-    "keep_recent_exchanges",
-    "keep_recent_user_turns_in_chained_tool_calls",
-    "old_message_max_tokens",
-    "oldest_message_max_tokens",
-    "old_tool_result_max_tokens",
-    "oldest_tool_result_max_tokens",
+    *("max_history_tokens", "window", "keep_recent_exchanges"),
+    *("keep_recent_user_turns_in_chained_tool_calls", "old_message_max_tokens", "oldest_message_max_tokens"),
+    *("old_tool_result_max_tokens", "oldest_tool_result_max_tokens"),
 )
 
 

@@ -31,17 +31,8 @@ class AnswerTally:
     `part` is the one that text was last added to, `weight` about what the answer takes in memory."""
 
     __slots__ = (
-        "_calls",
-        "_count",
-        "_held",
-        "_keys",
-        "_searched",
-        "_size",
-        "_skipped",
-        "_state",
-        "_weights",
-        "part",
-        "weight",
+        *("_calls", "_count", "_held", "_keys", "_searched", "_size"),
+        *("_skipped", "_state", "_weights", "part", "weight"),
     )
 
     def __init__(self, model: str) -> None:

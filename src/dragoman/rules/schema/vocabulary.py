@@ -14,18 +14,8 @@ MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "de
 LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 SINGLES = frozenset(
     {
-        "items",
-        "additionalProperties",
-        "not",
-        "if",
-        "then",
-        "else",
-        "contains",
-        "propertyNames",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "additionalItems",
-        "contentSchema",
+        *("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"),
+        *("unevaluatedItems", "unevaluatedProperties", "additionalItems", "contentSchema"),
     }
 )
 SUBSCHEMAS = MAPS | LISTS | SINGLES

@@ -36,16 +36,8 @@ from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
 _NUMBERS = (
-    "max_tokens",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "seed",
-    "frequency_penalty",
-    "presence_penalty",
-    "n",
-    "top_logprobs",
+    *("max_tokens", "temperature", "top_p", "top_k", "min_p", "seed"),
+    *("frequency_penalty", "presence_penalty", "n", "top_logprobs"),
 )
 
 _NAMES = ("user", "prompt_cache_key")

@@ -84,52 +84,16 @@ Looking for a word is a hundred times quicker than a pattern, and conversations 
 # Strings that give a request its shape and say nothing of what was talked about.
 STRUCTURE = frozenset(
     [
-        "role",
-        "type",
-        "id",
-        "call_id",
-        "tool_call_id",
-        "tool_use_id",
-        "name",
-        "model",
-        "object",
-        "status",
-        "finish_reason",
-        "stop_reason",
-        "media_type",
-        "mime_type",
-        "mimeType",
-        "detail",
-        "format",
-        "effort",
-        "mode",
-        "kind",
-        "phase",
-        "signature",
-        "thoughtSignature",
-        "encrypted_content",
-        "responseMimeType",
-        "service_tier",
-        "truncation",
-        "verbosity",
-        "summary_type",
-        "reasoning_effort",
-        "tool_choice",
+        *("role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "name", "model", "object", "status"),
+        *("finish_reason", "stop_reason", "media_type", "mime_type", "mimeType", "detail", "format", "effort"),
+        *("mode", "kind", "phase", "signature", "thoughtSignature", "encrypted_content", "responseMimeType"),
+        *("service_tier", "truncation", "verbosity", "summary_type", "reasoning_effort", "tool_choice"),
     ]
 )
 DEFINITIONS = frozenset(
     [
-        "tools",
-        "functions",
-        "parameters",
-        "input_schema",
-        "response_format",
-        "json_schema",
-        "responseSchema",
-        "parametersJsonSchema",
-        "tool_choice",
-        "toolConfig",
-        "tool_config",
+        *("tools", "functions", "parameters", "input_schema", "response_format", "json_schema"),
+        *("responseSchema", "parametersJsonSchema", "tool_choice", "toolConfig", "tool_config"),
     ]
 )
 PAYLOADS = frozenset({"input", "args", "arguments", "response", "output"})

@@ -20,21 +20,9 @@ from dragoman.upstream.transport.outgoing import Outgoing
 ALGORITHM = "AWS4-HMAC-SHA256"
 UNSIGNED = frozenset(
     {
-        "authorization",
-        "baggage",
-        "connection",
-        "expect",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "te",
-        "trailer",
-        "traceparent",
-        "tracestate",
-        "transfer-encoding",
-        "upgrade",
-        "user-agent",
-        "x-amzn-trace-id",
+        *("authorization", "baggage", "connection", "expect", "keep-alive"),
+        *("proxy-authenticate", "proxy-authorization", "te", "trailer", "traceparent"),
+        *("tracestate", "transfer-encoding", "upgrade", "user-agent", "x-amzn-trace-id"),
     }
 )
 """Headers that proxies on the way may change."""

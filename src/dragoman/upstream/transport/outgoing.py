@@ -12,16 +12,8 @@ _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI
 # These decide where a message ends or what a connection becomes, so only the transport may set them.
 _RESERVED = frozenset(
     {
-        "connection",
-        "content-length",
-        "expect",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
+        *("connection", "content-length", "expect", "keep-alive", "proxy-authorization"),
+        *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
 _HOST, _ENCODING = 1, 2

@@ -121,17 +121,7 @@ def emulate(
         ) from error
 
 
-MAIN = (
-    "openai",
-    "openai-responses",
-    "anthropic",
-    "gemini",
-    "vertex",
-    "openrouter",
-    "mistral",
-    "deepseek",
-    "groq",
-)
+MAIN = ("openai", "openai-responses", "anthropic", "gemini", "vertex", "openrouter", "mistral", "deepseek", "groq")
 
 
 def _cores(

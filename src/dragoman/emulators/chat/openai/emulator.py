@@ -85,17 +85,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-LISTED = (
-    "gpt-4o",
-    "gpt-4o-mini",
-    "gpt-4.1",
-    "gpt-5-mini",
-    "gpt-5.2",
-    "gpt-5.2-pro",
-    "gpt-5.4",
-    "gpt-5.6",
-    "o4-mini",
-)
+LISTED = ("gpt-4o", "gpt-4o-mini", "gpt-4.1", "gpt-5-mini", "gpt-5.2", "gpt-5.2-pro", "gpt-5.4", "gpt-5.6", "o4-mini")
 
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:
