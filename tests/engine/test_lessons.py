@@ -75,6 +75,14 @@ def claude(*content: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"max_tokens": 20000, "messages": [HI, {"role": "assistant", "content": list(content)}, HI], **more}
 
 
+def levelled(**config: Any) -> dict[str, Any]:
+    return {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": {"thinkingConfig": config}}
+
+
+def thoughts(body: Any) -> Any:
+    return body["generationConfig"]["thinkingConfig"]
+
+
 def gemini(*parts: dict[str, Any]) -> dict[str, Any]:
     return {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": list(parts)}]}
 
@@ -553,6 +561,19 @@ CASES: dict[str, Case] = {
         "image_url",
         "text",
     ),
+    "images-refused": Case(
+        (
+            "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+            "This model does not support image input",
+            "my-model is not a multimodal model",
+            "No endpoints found that support image input",
+        ),
+        {"media": {"image": {"inline": "refuses", "url": "refuses"}}},
+        {"messages": [SEEN]},
+        lambda body: "image_url" in str(body),
+        True,
+        False,
+    ),
     "tools-with-effort": Case(
         ("Function tools with reasoning_effort are not supported for this model in /v1/chat/completions.",),
         {"tools_with_effort": "refuses", "thinking": "accepts"},
@@ -572,12 +593,46 @@ CASES: dict[str, Case] = {
         source="openai-chat",
     ),
     "thinking-refused": Case(
-        ('"gemma3" does not support thinking',),
+        (
+            '"gemma3" does not support thinking',
+            "Unable to submit request because thinking is not supported by this model.",
+            "reasoning_effort is not supported with this model",
+        ),
         {"thinking_form": "none"},
         {**PLAIN, "reasoning_effort": "high"},
         names,
         {"reasoning_effort"},
         set(),
+    ),
+    "thinking-without-level": Case(
+        ("Thinking level is not supported for this model.",),
+        {"thinking_form": "budget"},
+        levelled(thinkingLevel="LOW"),
+        thoughts,
+        {"thinkingLevel": "LOW"},
+        {"thinkingBudget": 2048},
+        target="gemini/some-model",
+        source="gemini",
+    ),
+    "level-refused": Case(
+        ("Thinking level MEDIUM is not supported for this model. Please retry with other thinking level.",),
+        {"efforts": ["minimal", "low", "high"]},
+        levelled(thinkingLevel="MEDIUM"),
+        thoughts,
+        {"thinkingLevel": "MEDIUM"},
+        {"thinkingLevel": "HIGH"},
+        target="gemini/some-model",
+        source="gemini",
+    ),
+    "budget-range": Case(
+        ("The thinking budget (52428) is invalid. Please choose a value between 512 and 24576.",),
+        {"thinking_form": "budget", "budget_min": 512, "budget_max": 24576},
+        levelled(thinkingBudget=52428),
+        thoughts,
+        {"thinkingBudget": 52428},
+        {"thinkingBudget": 24576},
+        target="gemini/some-model",
+        source="gemini",
     ),
     "thinking-by-budget": Case(
         ("adaptive thinking is not supported on this model",),
@@ -613,6 +668,10 @@ CASES: dict[str, Case] = {
         (
             "Unsupported value: 'minimal' is not supported with the 'o4-mini' model. "
             "Supported values are: 'low', 'medium', and 'high'.",
+            "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. "
+            "Supported values are: 'low', 'medium', 'high'.",
+            "reasoning_effort='minimal' is not supported for this model. Must be one of (low, medium, high)",
+            "`reasoning_effort` must be one of `low`, `medium` or `high`",
         ),
         {"efforts": ["low", "medium", "high"]},
         {**PLAIN, "reasoning_effort": "minimal"},
@@ -660,12 +719,21 @@ CASES: dict[str, Case] = {
             "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) is supported.",
             "`temperature` is deprecated for this model",
             "temperature may only be set to 1 when thinking is enabled",
+            "invalid temperature: only 1 is allowed for this model",
         ),
         {"settings": {"temperature": {"support": "refuses"}}},
         {**PLAIN, "temperature": 0.5, "top_p": 0.5},
         names,
         {"temperature", "top_p"},
         {"top_p"},
+    ),
+    "sampling-both": Case(
+        ("`temperature` and `top_p` cannot both be specified for this model. Please use only one.",),
+        {"settings": {"top_p": {"without": "temperature"}}},
+        {**PLAIN, "temperature": 0.5, "top_p": 0.5},
+        names,
+        {"temperature", "top_p"},
+        {"temperature"},
     ),
     "field-refused": Case(
         (
@@ -674,6 +742,8 @@ CASES: dict[str, Case] = {
             "Unrecognized request argument supplied: stop",
             'Invalid JSON payload received. Unknown name "stop": Cannot find field.',
             "property 'stop' is unsupported",
+            "Argument not supported on this model: stop",
+            "Model grok-build does not support parameter stop.",
         ),
         {"refused_settings": ["stop"], "settings": {"stop": {"support": "refuses"}}},
         {**PLAIN, "stop": ["x"], "seed": 1},
@@ -784,6 +854,31 @@ def test_other_statuses_teach_nothing(status: int) -> None:
         if refused(says, neutral(case.target, **case.knows), case.request, status, case.source) is not None
     }
     assert taught == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "wire", "facts"),
+    [
+        ("frequencyPenalty", {"frequency_penalty": 0.5}, {"settings": {"frequency_penalty": {"support": "refuses"}}}),
+        ("presencePenalty", {"presence_penalty": 0.5}, {"settings": {"presence_penalty": {"support": "refuses"}}}),
+        ("reasoningEffort", {"reasoning_effort": "high"}, {"thinking_form": "none"}),
+    ],
+)
+def test_a_setting_under_the_providers_own_name(name: str, wire: dict[str, Any], facts: dict[str, Any]) -> None:
+    learnt = refused(f"Argument not supported on this model: {name}", neutral(CHAT), {**PLAIN, **wire})
+    assert learnt == Learnt("field-refused", {"refused_settings": [name], **facts})
+    ask = read({**PLAIN, **wire}, source="openai-chat")
+    sent = msgspec.json.decode(compile_ask(ask, patched(neutral(CHAT), Layer("lesson", learnt.facts))).body)
+    assert names(sent) == set()
+
+
+@pytest.mark.parametrize(
+    ("says", "status"), [("image input is not supported", 500), ("No endpoints found that support image input", 404)]
+)
+def test_pictures_are_refused_with_any_status(says: str, status: int) -> None:
+    learnt = refused(says, neutral(CHAT), {"messages": [SEEN]}, status)
+    assert learnt is not None
+    assert learnt.lesson == "images-refused"
 
 
 INSIDE_MESSAGES = [

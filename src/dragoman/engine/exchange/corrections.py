@@ -32,6 +32,9 @@ _SETTINGS: Mapping[str, str] = {
     "topP": "top_p",
     "topK": "top_k",
     "reasoning_effort": "thinking",
+    "reasoningEffort": "thinking",
+    "frequencyPenalty": "frequency_penalty",
+    "presencePenalty": "presence_penalty",
 }
 """Names on the wire that we call otherwise."""
 
@@ -245,11 +248,18 @@ def fewer_formats(refusal: Recognised) -> Patch | None:
 
 def refused_medium(refusal: Recognised) -> Patch | None:
     """Media in a part that the target does not have."""
-    kind = _MEDIA_PARTS[refusal.match["part"].lower()]
-    refused = {"inline": REFUSES, "url": REFUSES}
-    medium = refusal.facts.medium(kind)
-    known = medium.inline is Stance.REFUSES and medium.url is Stance.REFUSES
-    return None if known else {"media": {kind: refused}}
+    return without_medium(_MEDIA_PARTS[refusal.match["part"].lower()])(refusal)
+
+
+def without_medium(kind: str) -> Callable[[Recognised], Patch | None]:
+    """Media that is refused however it is given."""
+
+    def teach(refusal: Recognised) -> Patch | None:
+        medium = refusal.facts.medium(kind)
+        known = medium.inline is Stance.REFUSES and medium.url is Stance.REFUSES
+        return None if known else {"media": {kind: {"inline": REFUSES, "url": REFUSES}}}
+
+    return teach
 
 
 _MEDIA_PARTS = {"image_url": "image", "video_url": "video", "input_audio": "audio", "file": "document"}
@@ -317,6 +327,20 @@ def known_efforts(refusal: Recognised) -> Patch | None:
     return {"efforts": ordered} if ordered and tuple(ordered) != refusal.facts.efforts else None
 
 
+def other_levels(refusal: Recognised) -> Patch | None:
+    """All that it knows but the one that the refusal names."""
+    known = refusal.facts.efforts or _EFFORTS
+    left = [effort for effort in known if effort != refusal.match["level"].lower()]
+    return {"efforts": left} if len(left) < len(known) else None
+
+
+def budget_range(refusal: Recognised) -> Patch | None:
+    """The least and the greatest budget that there may be: thinking is asked for by budgets."""
+    numbers = {"budget_min": int(refusal.match["least"]), "budget_max": int(refusal.match["most"])}
+    patch: Patch = {"thinking_form": "budget", **numbers}
+    return patch if _lacks(refusal.facts, patch) else None
+
+
 _EFFORTS = tuple(str(effort) for effort in Effort)
 
 
@@ -363,6 +387,11 @@ def stray_field(refusal: Recognised) -> Patch | None:
     if refusal.match["name"].rpartition(".")[2] == StateKind.DETAIL and refusal.facts.reasoning_states:
         patch["reasoning_states"] = []
     return patch or None
+
+
+def one_of_sampling(refusal: Recognised) -> Patch | None:
+    known = refusal.facts.setting("top_p").without == "temperature"
+    return None if known else {"settings": {"top_p": {"without": "temperature"}}}
 
 
 def refused_name_of(name: str, refusal: Recognised) -> Patch | None:

@@ -291,9 +291,28 @@ LESSONS: tuple[Lesson, ...] = (
         r"unknown variant [`'](?P<part>image_url|video_url|input_audio|file)[`'], expected [`']text",
         corrections.refused_medium,
     ),
+    _lesson(
+        "images-refused",
+        r"image input is not supported|does not support image input|is not a multimodal model|"
+        r"no endpoints found that support image input",
+        corrections.without_medium("image"),
+    ),
     _lesson("tools-with-effort", r"function tools with reasoning_effort", corrections.refused_tools),
     _lesson("levels-refused", r"think value .{1,40} is not supported", corrections.no_levels),
-    _lesson("thinking-refused", r"does not support thinking", fixed(thinking_form="none")),
+    _lesson(
+        "thinking-refused",
+        r"does not support thinking|thinking is not supported by this model|"
+        r"reasoning_effort[`'\"]? is not supported with",
+        fixed(thinking_form="none"),
+    ),
+    _lesson("thinking-without-level", r"thinking level is not supported", fixed(thinking_form="budget")),
+    _lesson("level-refused", r"thinking level (?P<level>[a-z]+) is not supported", corrections.other_levels),
+    _lesson(
+        "budget-range",
+        r"thinking budget \(-?\d{1,9}\) is invalid\. "
+        r"please choose a value between (?P<least>\d{1,9}) and (?P<most>\d{1,9})",
+        corrections.budget_range,
+    ),
     _lesson("thinking-by-budget", r"adaptive thinking is not supported", fixed(thinking_form="budget")),
     _lesson("thinking-adaptive", r"thinking\.type\.enabled is not supported", fixed(thinking_form="adaptive")),
     _lesson(
@@ -304,8 +323,9 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "effort-unknown",
         (
-            r"unsupported value: '(?:none|minimal|low|medium|high|xhigh|max)' ",
-            r"supported values are: (?P<known>[^.]+)",
+            r"unsupported value: '(?:none|minimal|low|medium|high|xhigh|max)' |"
+            r"reasoning_effort(?=.{1,80}?(?:supported values are:|must be one of))",
+            r"(?:supported values are:|must be one of) (?P<known>[^.]+)",
         ),
         corrections.known_efforts,
     ),
@@ -319,13 +339,19 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson("beta-refused", r"invalid beta flag", corrections.no_betas, lasting=False),
     _lesson(
         "sampling-refused",
-        r"(?P<name>temperature|top_p|top_k)[`'\"]? (is deprecated|does not support|may only be set)|"
-        r"'(?P<name2>temperature|top_p)' does not support",
-        lambda refusal: corrections.refused_name_of(refusal.match["name"] or refusal.match["name2"], refusal),
+        r"(?P<name>temperature|top_p|top_k)[`'\"]?"
+        r"(?: (?:is deprecated|does not support|may only be set)|: only \S+ is allowed)",
+        lambda refusal: corrections.refused_name_of(refusal.match["name"], refusal),
+    ),
+    _lesson(
+        "sampling-both",
+        r"temperature[`'\"]? and [`'\"]?top_p[`'\"]? cannot both be specified",
+        corrections.one_of_sampling,
     ),
     _lesson(
         "field-refused",
         r"(?:unsupported parameter: |unknown parameter: |unrecognized request argument supplied: |"
+        r"argument not supported on this model: |does not support parameter |"
         r"unknown name (?=['\"`])|property (?=['\"`]))['\"`]?(?P<name>[\w.\[\]-]+)",
         corrections.refused_name,
     ),
