@@ -13,6 +13,7 @@ import pytest
 from botocore.exceptions import EventStreamError
 from google.genai import errors as gemini_errors
 from tests.corpus import exchanges
+from tests.counted_work import count_calls
 from tests.recorded_answers import cut
 from tests.sdk_readers import Loopback, ReportedFailure, Seen
 
@@ -23,6 +24,7 @@ from dragoman.conversation.parts import Reasoning
 from dragoman.conversation.replies import Stop
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.answer.reasoning_capture import text_key
 from dragoman.engine.answer.translation import Translation
 from dragoman.errors import TargetError
 from dragoman.wire.error_bodies import parse_failure
@@ -198,6 +200,45 @@ data: [DONE]
     assert isinstance(found, Reasoning)
     assert found.text is not None
     assert found.text.text == "Hm."
+
+
+def _spoken(words: int) -> list[bytes]:
+    """A streamed answer of Claude's that thinks and says so many words, without its end."""
+    frames = [
+        '{"type":"message_start","message":{"id":"m","role":"assistant","content":[]}}',
+        '{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"Hm.","signature":"s"}}',
+        '{"type":"content_block_stop","index":0}',
+        '{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}',
+        *['{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":" word"}}'] * words,
+    ]
+    return [f"data: {frame}\n\n".encode() for frame in frames]
+
+
+_STOP = b'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\ndata: {"type":"message_stop"}\n\n'
+
+
+def test_a_word_of_an_answer_with_state_to_keep_costs_as_much_as_any_other() -> None:
+    def count_work(keep: bool) -> int:
+        translation = Translation("anthropic", "openai-chat", keep=keep)
+        return count_calls(lambda: [translation.feed(frame) for frame in _spoken(200)])
+
+    count_work(True)
+    assert count_work(True) - count_work(False) < 100
+
+
+@pytest.mark.parametrize("words", [5, 64, 65, 200])
+def test_words_that_are_held_are_counted_and_kept(words: int) -> None:
+    counts = []
+    for frames in (_spoken(words), [b"".join(_spoken(words))]):
+        whole, broken = [Translation("anthropic", "openai-chat", keep=True) for _ in range(2)]
+        for frame in frames:
+            broken.feed(frame)
+            whole.feed(frame)
+        whole.feed(_STOP)
+        assert [*whole.kept] == [text_key("word" * words)]
+        counts.append(broken.output_tokens())
+    assert counts[0] == counts[1]
+    assert counts[0][0] >= words
 
 
 # Failures.

@@ -264,7 +264,7 @@ class Dispatch:
         incoming, translation = self._incoming, opened.translation
         assert incoming is not None
         feed, held, seen = translation.feed, self._held, self._seen
-        note = self.exchange.note_provider_changes if self.exchange.reads_provider_changes else None
+        mark = self.exchange.change_mark
         tail = bytearray() if self.exchange.reads_end else None
         settled = translation.settled
         try:
@@ -277,8 +277,8 @@ class Dispatch:
                     size = len(chunk)
                     held += size
                     seen += size
-                    if note is not None:
-                        note(chunk)
+                    if mark and chunk.find(mark) >= 0:
+                        self.exchange.note_provider_changes(chunk)
                     if tail is not None:
                         tail += chunk
                         if len(tail) > 2 * LARGE:  # seldom, since each time costs a copy

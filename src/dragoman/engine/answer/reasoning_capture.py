@@ -92,6 +92,13 @@ class ReasoningCapture:
         elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._carried:
             self._sign(event)
 
+    def add_texts(self, part: int, literals: list[bytes]) -> None:
+        """Take pieces of text of one part."""
+        self._words.add(part)
+        self._size += sum(map(len, literals))
+        if self._size <= _LIMIT:
+            self._texts += literals
+
     def close(self, blocks: Sequence[Part] = ()) -> dict[str, tuple[Part, ...]]:
         """What each call claimed, by its id. If nothing was called, all of it belongs to the words. `blocks`: what
         else the client cannot carry, which stands before all of it."""

@@ -70,6 +70,8 @@ _MADE_ID = re.compile(rb'"([0-9A-Za-z]+)(?=[":])')
 """An id that may be ours, in a citation: by itself, or with the number of a result after it."""
 _USAGE_ASKED = Undo(usage=True)
 """What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
+_MOST_WORDS, _LONGEST_WORD = 64, 256
+"""Pieces of text that are held before they are counted, and the bytes of each."""
 _THINKING_PART = b'"thinking"'
 """Stands in every whole answer with thinking among the parts of its content."""
 
@@ -79,10 +81,10 @@ class Translation:
 
     __slots__ = (
         *("_altered", "_beginning", "_capture", "_captured", "_choice", "_client", "_client_calls"),
-        *("_completes", "_context", "_frames", "_is_closed", "_last_text", "_observer", "_origin", "_parser"),
-        *("_pass_words", "_prompt", "_provider_runs", "_redaction", "_relay", "_relays_whole", "_renderer"),
-        *("_stop_word", "_tally", "_think_tags", "_thinking_parts", "_undo", "_unwrap", "_upstream"),
-        *("_wrap", "ended", "failure", "kept", "provider", "relays", "settled", "started", "stop", "usage"),
+        *("_completes", "_context", "_frames", "_is_closed", "_last_text", "_observer", "_open_text", "_origin"),
+        *("_parser", "_pass_words", "_prompt", "_provider_runs", "_redaction", "_relay", "_relays_whole"),
+        *("_renderer", "_stop_word", "_tally", "_think_tags", "_thinking_parts", "_undo", "_unwrap", "_upstream"),
+        *("_words", "_wrap", "ended", "failure", "kept", "provider", "relays", "settled", "started", "stop", "usage"),
     )
 
     def __init__(
@@ -126,6 +128,10 @@ class Translation:
         self.provider = self._stop_word = ""
         self._client_calls: ClientCalls | None = None
         self._provider_runs: ProviderRuns | None = None
+        self._open_text = -1
+        """The part to which more text may come that need only be held; -1: there is none."""
+        self._words: list[bytes] = []
+        """Text of that part that is yet to be counted, and to be gathered for the next turn."""
         self._last_text = b""
         """The last piece of text before a run was told of."""
         self._capture: ReasoningCapture | None = None
@@ -375,7 +381,7 @@ class Translation:
             return reported, False
         if self._observer is not None:
             self._observer.count_held()
-        seen = self._tally.tokens() if self._tally is not None else 0
+        seen = self._count_words().tokens() if self._tally is not None else 0
         return max(reported, seen), seen > 0
 
     def let_go(self) -> None:
@@ -466,14 +472,18 @@ class Translation:
             return []
         if self._choice is not None:
             self._choice.gather(events)
-        tally = self._tally or self._start_tally()
-        first = events[0]
-        plain = self._capture is None and self._provider_runs is None and tally.weight <= MOST_WEIGHT
-        if plain and len(events) == 1 and type(first) is TextDelta and first.part == tally.part:
-            tally.add_text(first.literal)
-            if first.literal != EMPTY:
-                self._last_text = first.literal
+        first, words = events[0], self._words
+        if (
+            len(events) == 1
+            and type(first) is TextDelta
+            and first.part == self._open_text
+            and not first.choice
+            and len(first.literal) <= _LONGEST_WORD
+            and len(words) < _MOST_WORDS
+        ):
+            words.append(first.literal)
             return events
+        tally = self._count_words()
         texts: list[bytes] = []
         for index, event in enumerate(events):
             if type(event) is TextDelta and event.part == tally.part:
@@ -494,8 +504,10 @@ class Translation:
             for event in events:
                 self._capture.add(event)
         if self._provider_runs is not None:
+            self._open_text = -1
             events = self._provider_runs.put(events)
         else:
+            self._open_text = tally.part
             for event in reversed(events):
                 if type(event) is TextDelta and event.literal != EMPTY:
                     self._last_text = event.literal
@@ -503,6 +515,17 @@ class Translation:
         if self.ended:
             self._finish_capture()
         return events if self._client_calls is None else self._client_calls.put(events)
+
+    def _count_words(self) -> AnswerTally:
+        """The tally, with the text that was held."""
+        tally = self._tally or self._start_tally()
+        if self._words:
+            words, self._words = self._words, []
+            tally.add_texts(words)
+            self._last_text = next((word for word in reversed(words) if word != EMPTY), self._last_text)
+            if self._capture is not None:
+                self._capture.add_texts(self._open_text, words)
+        return tally
 
     def _started(self, event: Started) -> Started:
         """The answer's id, as one of the client's vendor. Other members of the answer are made from it.

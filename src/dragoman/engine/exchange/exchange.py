@@ -32,7 +32,12 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
-from dragoman.engine.answer.provider_changes import MOST_REPORTED, find_provider_changes, tell_diagnosis
+from dragoman.engine.answer.provider_changes import (
+    MOST_REPORTED,
+    find_change_mark,
+    find_provider_changes,
+    tell_diagnosis,
+)
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.compiled_request import CompiledRequest
@@ -365,15 +370,15 @@ class Exchange(Generic[D]):
         return Streaming(self._opening, translation, over)
 
     @property
-    def reads_provider_changes(self) -> bool:
-        """Whether the provider may report in its answer what it changed itself."""
-        return bool(self.visit.target.facts.change_report)
+    def change_mark(self) -> bytes:
+        """What stands in a piece of an answer in which the provider reports what it changed itself; empty: it does not
+        report."""
+        return find_change_mark(self.visit.target.facts.change_report)
 
     def note_provider_changes(self, data: bytes) -> None:
         """Put into the report what the provider says, in a piece of its answer, that it changed itself."""
         member, room = self.visit.target.facts.change_report, MOST_REPORTED - self._reported
-        if member and room > 0 and data.find(member.encode()) >= 0:
-            found = find_provider_changes(data, member)[:room]
+        if member and room > 0 and (found := find_provider_changes(data, member)[:room]):
             self._reported += len(found)
             self.changes = (*self.changes, *found)
 
