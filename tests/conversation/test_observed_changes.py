@@ -23,7 +23,7 @@ ORDER = traits.ORDER_AND_IDS
 @pytest.mark.parametrize("target", [*ONE_OF_EACH, "mistral/mistral-large-latest", "strict-template/some-model"])
 def test_every_repair_is_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few were any number: generated conversations are short."""
-    monkeypatch.setattr(traits, "_SHARE", 0)
+    monkeypatch.setattr(traits, "_SHARE", 1)
     stale: list[int] = []
 
     def checked(before: tuple[Message, ...], after: tuple[Message, ...], seen: int) -> int:
@@ -56,7 +56,8 @@ def conversation(*parts: Part) -> tuple[Message, ...]:
     ("at", "changes", "looked_at"),
     [
         (5, {"parts": (Text(literal=b'" "'),)}, 1),
-        (5, {"extras": Extras("d", {"x": b"1"})}, 1),
+        (5, {"extras": Extras("d", {"x": b"1"})}, 0),
+        (5, {"role_text": "critic"}, 0),
         (5, {"role": USER}, 8),
         (5, {"parts": (Call(id="d", name="f", arguments=b"{}"),)}, 8),
         (6, {"parts": (Call(id="c", name="a.b", arguments=b'"x"'),)}, 1),

@@ -162,7 +162,7 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
         if message.extras is not None or message.name is not None or message.listed or message.hint is not None:
             found |= _message_traits(message)
         if message.role_text or message.inline:
-            found |= _UNKNOWN_ROLE if message.role_text else _INLINE_SYSTEM
+            found |= _message_traits(message)
         parts = message.parts
         if not parts:
             found |= _NO_PARTS
@@ -231,38 +231,41 @@ ORDER_AND_IDS = _ORDER | int(Trait.DUPLICATE_ID | Trait.ODD_IDS)
 """What depends on the order of messages and on their ids, not on a message alone."""
 
 
-_SHARE = 4
-"""A few messages are at most one in so many."""
+_SHARE = 0.25
+"""A few messages are at most this part of all."""
 
 
 def observe_change(before: tuple[Message, ...], after: tuple[Message, ...], seen: int) -> int:
     """The traits after a repair; `seen` were those before it.
 
-    If a few messages changed, and none of them its role or its ids, only these are looked at. A trait of messages
-    that went with the repair may then remain: the rule that looks for it finds nothing.
+    If a few messages changed, and none of them its role or its ids, only these are looked at; and if only what stands
+    beside the parts changed, only that. A trait of messages that went with the repair may then remain: the rule that
+    looks for it finds nothing.
     """
-    if len(before) != len(after):
-        return observe_messages(after)
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if old is not new]
-    found = None if _SHARE * len(changed) > len(after) else _observe_changed(changed, seen)
+    found = observe_few(before, after, seen, int(_SHARE * len(after)))
     return observe_messages(after) if found is None else found
 
 
-def observe_few(before: tuple[Message, ...], after: tuple[Message, ...], seen: int) -> int | None:
-    """The same if these are only some of the messages; None if roles or ids changed, so that all must be looked at."""
+def observe_few(
+    before: tuple[Message, ...], after: tuple[Message, ...], seen: int, most: int | None = None
+) -> int | None:
+    """The same if these are only some of the messages; None if roles or ids changed, so that all must be looked at, or
+    if more than `most` messages hold other parts than before."""
     if len(before) != len(after):
         return None
-    return _observe_changed([(old, new) for old, new in zip(before, after, strict=True) if old is not new], seen)
-
-
-def _observe_changed(changed: list[tuple[Message, Message]], seen: int) -> int | None:
-    if not all(_alike(old, new) for old, new in changed):
+    changed: list[tuple[Message, Message]] = []
+    for old, new in zip(before, after, strict=True):
+        if old is new:
+            continue
+        if old.role is not new.role or len(changed) == most:
+            return None
+        if old.parts is new.parts:
+            seen |= _message_traits(new)
+        else:
+            changed.append((old, new))
+    if any(_ids_of(old) != _ids_of(new) for old, new in changed):
         return None
     return seen | (observe_messages(tuple([new for _, new in changed])) & ~ORDER_AND_IDS)
-
-
-def _alike(old: Message, new: Message) -> bool:
-    return old.role is new.role and _ids_of(old) == _ids_of(new)
 
 
 def _ids_of(message: Message) -> list[str]:
@@ -377,6 +380,10 @@ def _message_traits(message: Message) -> int:
         found |= _LISTED
     if message.hint is not None:
         found |= _HINTS
+    if message.role_text:
+        found |= _UNKNOWN_ROLE
+    elif message.inline:
+        found |= _INLINE_SYSTEM
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import count
 from operator import is_
 from typing import Any, TypeVar
 
@@ -47,27 +48,46 @@ def respell(message: Message, did: str) -> Edit:
     return Edit((message,), did, spelling_only=True)
 
 
-def rewrite_messages(conversation: Conversation, change: Callable[[Message], Edit | None]) -> Rewrite:
-    """Every message through `change`; None leaves it as it is."""
-    return rewrite_indexed(conversation, lambda index, message: change(message))
+def rewrite_messages(
+    conversation: Conversation, change: Callable[[Message], Edit | None], translated: bool = False
+) -> Rewrite:
+    """Every message through `change`; None leaves it as it is. `translated`: a mere change of spelling is no news."""
+    return _rewrite(conversation, map(change, conversation.messages), translated)
 
 
 def rewrite_indexed(conversation: Conversation, change: Callable[[int, Message], Edit | None]) -> Rewrite:
     """Every message through a `change` that looks at its neighbours; None leaves it as it is."""
+    return _rewrite(conversation, map(change, count(), conversation.messages))
+
+
+def _rewrite(conversation: Conversation, edits: Iterable[Edit | None], translated: bool = False) -> Rewrite:
     messages: list[Message] = []
     notes: list[Note] = []
-    for index, message in enumerate(conversation.messages):
-        done = change(index, message)
+    touched = False
+    for message, done in zip(conversation.messages, edits, strict=False):
         if done is None:
             messages.append(message)
             continue
+        touched = True
         messages += done.messages
-        after = done.messages if done.messages else None
-        note = Note(done.did, message, done.part, loses=done.loses, kind=done.kind, before=message, after=after)
-        notes.append(replace(note, spelling_only=True) if done.spelling_only else note)
-    if not notes:
+        if not translated or not done.spelling_only:
+            notes.append(_note(message, done))
+    if not touched:
         return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
+
+
+def _note(message: Message, done: Edit) -> Note:
+    return Note(
+        done.did,
+        message,
+        done.part,
+        loses=done.loses,
+        kind=done.kind,
+        before=message,
+        after=done.messages or None,
+        spelling_only=done.spelling_only,
+    )
 
 
 class Swap(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import joined, quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
@@ -42,11 +42,13 @@ from dragoman.rules.rule import rule
     turnwise=lambda context: True,
 )
 def list_content(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _as_string)
+    return rewrite_messages(conversation, _as_string, context.translated)
 
 
 def _as_string(message: Message) -> Edit | None:
-    if message.role is Role.TOOL:
+    if message.role is TOOL:
+        if not any(map(_is_list, message.parts)):
+            return None
         parts = kept(message.parts, [_result(part) for part in message.parts])
         if parts is message.parts:
             return None
@@ -55,14 +57,14 @@ def _as_string(message: Message) -> Edit | None:
     if len(message.parts) < 2 and not message.listed:
         return None  # nearly all messages
     content = [part for part in message.parts if not isinstance(part, (Call, Reasoning))]
-    if not content and message.listed:
-        return respell(_without_list(message), _DID)
-    if not plain_text(content) or (len(content) < 2 and not (content and message.listed)):
+    if not content:
+        return respell(_without_list(message), _DID) if message.listed else None
+    if not plain_text(content) or (len(content) < 2 and not message.listed):
         return None
     thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
     calls = [part for part in message.parts if isinstance(part, Call)]
     texts = without_empty(content) if message.role in SYSTEM_ROLES else content
-    one = _one(texts, _seam if message.role is Role.ASSISTANT else _line_break)
+    one = _one(texts, _seam if message.role is ASSISTANT else _line_break)
     parts = (*thoughts, one, *calls)
     same = len(content) == 1 and all(map(is_, parts, message.parts))
     return (respell if same else edit)(replace(message, parts=parts, listed=False), _DID)
@@ -101,8 +103,12 @@ def _seam(before: Text, after: Text) -> str:
 _GOING_ON = frozenset(".,;:!?)]}\u2026\u3001\u3002")
 
 
+def _is_list(part: Part) -> bool:
+    return type(part) is Result and (part.listed or len(part.parts) > 1)
+
+
 def _result(part: Part) -> Part:
-    if type(part) is not Result or (len(part.parts) < 2 and not part.listed) or not plain_text(part.parts):
+    if type(part) is not Result or not _is_list(part) or not plain_text(part.parts):
         return part
     parts = (_one(list(part.parts), _line_break),) if part.parts else (Text(b'""'),)
     return replace(part, parts=parts, listed=False)
