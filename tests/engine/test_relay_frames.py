@@ -319,6 +319,8 @@ BROKE_OFF = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
 TOLD_ERRORS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "alone": ({"error": {"message": "No.", "code": 502}}, {"message": "No.", "code": 502}),
     "a text": ({"error": "No."}, {"message": "No."}),
+    "no member": ({"object": "error", "message": "No.", "type": "BadRequestError", "code": 400}, {"message": "No."}),
+    "a detail": ({"detail": "No."}, {"message": "No."}),
     "in a chunk": ({**CHUNK, "choices": [BROKE_OFF], "error": {"message": "No."}}, {"message": "No."}),
     "in a choice": ({**CHUNK, "choices": [{**BROKE_OFF, "error": {"message": "No."}}]}, {"message": "No."}),
 }

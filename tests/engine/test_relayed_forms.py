@@ -93,6 +93,23 @@ def test_a_client_of_few_forms_gets_the_frames_of_its_vendor(how: str, dialect: 
     assert relayed == b"".join(clean)
 
 
+BARE = {"one line": '{"error":{"message":"No."}}', "many lines": '{\n  "error": {\n    "message": "No."\n  }\n}\n'}
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "gemini", "openai-chat", "openai-responses", "cohere"])
+@pytest.mark.parametrize("client", ["anthropic", "gemini", "openai-chat", "openai-responses", "cohere"])
+@pytest.mark.parametrize("form", BARE)
+def test_E14_an_error_outside_of_any_frame_reaches_the_client(form: str, client: str, dialect: str) -> None:
+    bare = BARE[form].encode()
+    for end in (b"", b"\n\n"):
+        answer = Translation(dialect, client, context=ANSWERING)
+        assert answer.feed(b"".join(_frames(dialect)[:6]))
+        last = answer.feed(bare + end) + answer.close()
+        assert answer.failure is not None
+        assert answer.failure.message == "No."
+        assert any(b"No." in line for line in last.splitlines() if line.startswith(b"data:"))
+
+
 def test_signs_of_life_and_names_of_their_own_reach_clients_that_read_them() -> None:
     wire = b': waiting\n\nevent: progress\ndata: {"at":1}\n\ndata:{"at":2}\n\n'
     assert RelayFrames(None).feed(wire) == wire

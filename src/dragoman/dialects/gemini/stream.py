@@ -18,6 +18,7 @@ from dragoman.dialects.gemini.answer_render import PartBuilder, error_body, logp
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.dialects.shared.sse_stream import tell_stray_error
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 from dragoman.wire.json_array import ObjectDecoder
@@ -87,6 +88,8 @@ class GeminiStreamParser:
             self._surrogates.mend(out, 0)
             self._surrogates.flush(out)
         self._answer.finish(out)
+        if self._frames is not None:
+            tell_stray_error(self._frames, out)
         return out
 
     def _choose(self, data: bytes) -> None:

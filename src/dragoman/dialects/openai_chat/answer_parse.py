@@ -307,7 +307,7 @@ class ChatAnswerParser(msgspec.Struct):
         if chunk.error is not ABSENT and bytes(chunk.error) != _NULL:
             self.fail(frame, out)
             return True
-        if chunk.choices is None and chunk.usage is ABSENT and _is_error(frame):
+        if chunk.choices is None and chunk.usage is ABSENT and (b'"error"' in frame or is_error(decode_members(frame))):
             self.fail(frame, out)
             return True
         start = len(out)
@@ -577,9 +577,9 @@ def _choice_extras(frame: bytes) -> Mapping[bytes, dict[str, Json]]:
     return found
 
 
-def _is_error(frame: bytes) -> bool:
-    """Whether it is an error without the member `error`, as some servers send in place of a chunk."""
-    return b'"error"' in frame or not _ERROR_MEMBERS.isdisjoint(decode_members(frame))
+def is_error(members: Mapping[str, object]) -> bool:
+    """Whether they are those of an error without the member `error`, as some servers send in place of a chunk."""
+    return not _ERROR_MEMBERS.isdisjoint(members)
 
 
 def failure_of(word: str, error: Json | None) -> Failure:

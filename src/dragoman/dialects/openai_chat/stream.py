@@ -34,7 +34,7 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser, error_object
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.openai_chat.answer_parse import FAILURES, ChatAnswerParser, failure_of
+from dragoman.dialects.openai_chat.answer_parse import FAILURES, ChatAnswerParser, failure_of, is_error
 from dragoman.dialects.openai_chat.answer_render import (
     error_body,
     is_detailed,
@@ -53,6 +53,7 @@ from dragoman.dialects.shared.ownership import own_members
 from dragoman.dialects.shared.parsing import answer_call_id, vendor_id
 from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
 
 # A call has its name in its first chunk only. Texts of `reasoning_details` stand in `reasoning` too.
@@ -204,12 +205,12 @@ class _BegunCalls(msgspec.Struct):
 
 
 class MisreadChunks(msgspec.Struct):
-    """Writes chunks that clients misread: one with several calls is split, and one that ends in an error has it as a
-    member, where clients look for one. An error names the provider. Calls are numbered in their order, since some
-    servers give all of them the same number or none; each has an id, and has it and its name once. Once they are too
-    many, the rest stays as it is. A chunk without choices, or a choice without a delta, has an empty one. A choice that
-    has stopped does not stop again: clients take the last reason, and leave the calls of a turn that seems to end with
-    its text."""
+    """Writes chunks that clients misread: one with several calls is split, and one that is an error, or ends in
+    one, has it as a member, where clients look for one. An error names the provider. Calls are numbered in their order,
+    since some servers give all of them the same number or none; each has an id, and has it and its name once. Once they
+    are too many, the rest stays as it is. A chunk without choices, or a choice without a delta, has an empty one. A
+    choice that has stopped does not stop again: clients take the last reason, and leave the calls of a turn that seems
+    to end with its text."""
 
     seed: str = ""
     provider: str = ""
@@ -231,6 +232,9 @@ class MisreadChunks(msgspec.Struct):
     def pieces(self, chunk: dict[str, Any]) -> list[Any]:
         if chunk.get("error"):
             return [self._name_provider(chunk, msgspec.json.encode(chunk["error"]))]
+        if chunk.get("choices") is None and "usage" not in chunk and is_error(chunk):
+            failure = parse_failure(200, {}, msgspec.json.encode(chunk))
+            return [self._name_provider({"error": error_object(failure, failure.message)}, failure.raw)]
         chunk = _with_members(chunk)
         for choice in chunk["choices"]:
             word = choice.get("finish_reason")

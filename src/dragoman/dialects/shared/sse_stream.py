@@ -7,8 +7,9 @@ from typing import Generic, Protocol, TypeVar
 
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Failed
+from dragoman.conversation.failures import UNREADABLE_ANSWERS
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
-from dragoman.wire.error_bodies import unreadable_answer
+from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 from dragoman.wire.sse import Frame, SseDecoder, one_line
 
 
@@ -67,6 +68,7 @@ class SseStreamParser(ABC, Generic[Answer]):
                 out.append(Failed(unreadable_answer(body)))
         if not answer.over:
             self._end(out)
+            tell_stray_error(self._decoder, out)
         return out
 
     # What each dialect does in its own way.
@@ -86,3 +88,11 @@ class SseStreamParser(ABC, Generic[Answer]):
     def _fail_too_long(self, out: list[Event]) -> None:
         self._answer.over = True
         out.append(Failed(FRAME_TOO_LONG))
+
+
+def tell_stray_error(decoder: SseDecoder, out: list[Event]) -> None:
+    """Some servers write the error that ends a stream as they write it in a body, outside of any frame."""
+    if decoder.stray and out and out[-1] == Failed(UNFINISHED):
+        failure = parse_no_answer(one_line(bytes(decoder.stray)))
+        if failure.kind not in UNREADABLE_ANSWERS:
+            out[-1] = Failed(failure)

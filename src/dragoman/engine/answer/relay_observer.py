@@ -29,6 +29,8 @@ _SAMPLED = 32 * 1024
 """Bytes of samples that are held before they are searched. Most streams are over by then, and report their tokens."""
 _FRAME_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 _LINE_ENDS = (b"\n",)
+_BARE = (b"{", b"}")
+"""A last line that begins so is JSON in no frame."""
 _OPENING = 4096
 """A beginning this long goes out even if it holds no whole event: it is a picture, not an error."""
 
@@ -36,8 +38,8 @@ _OPENING = 4096
 class RelayObserver:
     """Holds the first and the last of a stream's bytes.
 
-    After the end, `framed` says whether it was an event stream at all, `cut_short` whether it ends within a frame,
-    `marked_end` whether it has the end marker of the OpenAI family.
+    After the end, `framed` says whether it was an event stream and ends in no bare error, `cut_short` whether it ends
+    within a frame, `marked_end` whether it has the end marker of the OpenAI family.
     """
 
     __slots__ = (
@@ -100,7 +102,8 @@ class RelayObserver:
             self._note(_read(self._parser(), rest))
         else:
             self._note(_read(self._parser(), held))
-        self.framed = self._lines or held.find(b"data:") >= 0
+        stray = held.rstrip().rpartition(b"\n")[2].startswith(_BARE)
+        self.framed = self._lines or (held.find(b"data:") >= 0 and not stray)
         self.marked_end = b"data: [DONE]" in held[-64:]
         self.cut_short = bool(rest) and not rest.endswith((*self._ends, b"]"))
         return self.ended and self.failure is None
