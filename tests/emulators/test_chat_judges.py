@@ -339,6 +339,12 @@ OTHERS = [
         "image URLs are not currently suppor",
     ),
     ("ollama-openai", {"reasoning_effort": "huge"}, "invalid reasoning value: 'huge'"),
+    ("ollama-openai", {"model": "llama3.1", "reasoning_effort": "low"}, '"llama3.1" does not support thinking'),
+    (
+        "ollama-openai",
+        {"model": "gemma3:4b", "tools": [TOOL]},
+        "registry.ollama.ai/library/gemma3:4b does not support t",
+    ),
     ("template", talk(USER, SYSTEM), "System message must be at the beginning."),
     ("template", talk({"role": "developer", "content": "x"}), "Unexpected message role."),
 ]

@@ -189,7 +189,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "moondream",
         "tinyllama",
     ),
-    "ollama-openai": ("qwen3:4b", "deepseek-r1:8b", "deepseek-v3.1:671b", "magistral:24b"),
+    "ollama-openai": (
+        *("qwen3:4b", "deepseek-r1:8b", "deepseek-v3.1:671b", "magistral:24b", "qwen3-coder:30b"),
+        *("llama3", "llama3:8b", "llama3.1", "llama3.1:8b", "codellama", "codellama:7b", "gemma3", "gemma3:4b"),
+        *("qwen2.5-coder", "qwen2.5-coder:1.5b"),
+    ),
     "vllm": LOCAL,
     "llamacpp": LOCAL,
     "lmstudio": LOCAL,

@@ -60,3 +60,9 @@ def test_adapt_where_the_user_says_so() -> None:
     assert [(change.rule, change.at, change.loses) for change in done.changes] == [
         ("refused-tools", "/tools", "content")
     ]
+
+
+@pytest.mark.parametrize("target", ["ollama/gemma3:4b", "ollama-openai/gemma3:4b"])
+def test_adapt_and_a_model_that_either_api_of_ollama_refuses_tools_for(target: str) -> None:
+    done = adapt({"messages": MESSAGES[:1], "tools": [TOOL]}, target=target)
+    assert "tools" not in done.json

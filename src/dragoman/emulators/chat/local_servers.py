@@ -14,6 +14,7 @@ import orjson
 
 from dragoman.emulators.chat.answers import AnswerStyle, cached_usage
 from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, Check, ErrorRenderer, render_openai_error
+from dragoman.emulators.ollama.models import capabilities, full_name, never_thinks
 from dragoman.emulators.provider import FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
     MismatchKind,
@@ -382,17 +383,25 @@ def _check_ollama_calls(calls: Any) -> ChatRefusal | None:
 
 def _check_ollama_settings(request: ReceivedRequest) -> ChatRefusal | None:
     effort = request.body.get("reasoning_effort")
-    if effort in (*_OLLAMA_EFFORTS, None):
-        return _check_ollama_level(request.body.get("model"), effort)
-    return ChatRefusal(400, f"invalid reasoning value: '{effort}' (must be one of: {', '.join(_OLLAMA_EFFORTS)})")
+    if effort not in (*_OLLAMA_EFFORTS, None):
+        sentence = f"invalid reasoning value: '{effort}' (must be one of: {', '.join(_OLLAMA_EFFORTS)})"
+        return ChatRefusal(400, sentence)
+    model = request.body.get("model")
+    return _check_ollama_abilities(request.body, model) if isinstance(model, str) else None
 
 
-def _check_ollama_level(model: Any, effort: Any) -> ChatRefusal | None:
+def _check_ollama_abilities(body: dict[str, Any], model: str) -> ChatRefusal | None:
     """Models that think without levels are only switched on and off."""
-    levelless = isinstance(model, str) and _WITHOUT_LEVELS.match(model) is not None
-    if not levelless or effort in (None, "none"):
+    effort = body.get("reasoning_effort")
+    if body.get("tools") and "tools" not in capabilities(model):
+        return ChatRefusal(400, f"{full_name(model)} does not support tools", "api_error")
+    if effort in (None, "none"):
         return None
-    return ChatRefusal(400, f'think value "{effort}" is not supported for this model')
+    if never_thinks(model):
+        return ChatRefusal(400, f'"{model}" does not support thinking', "api_error")
+    if _WITHOUT_LEVELS.match(model):
+        return ChatRefusal(400, f'think value "{effort}" is not supported for this model')
+    return None
 
 
 _WITHOUT_LEVELS = re.compile(r"qwen3|deepseek-r1|deepseek-v3\.1|magistral", re.IGNORECASE)

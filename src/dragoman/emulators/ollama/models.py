@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 _EMBEDDING = ("nomic-embed*", "mxbai-embed*", "all-minilm*", "bge-*", "snowflake-arctic-embed*", "embeddinggemma*")
 _THINKING = ("qwen3*", "gemma4*", "deepseek-r1*", "deepseek-v3.1*", "gpt-oss*", "magistral*")
-_NOT_THINKING = ("qwen3-coder*",)
+_NOT_THINKING = ("qwen3-coder*", "qwen2.5-coder*", "llama3.1*")
 _WITHOUT_TOOLS = (
     *("gemma", "gemma:*", "gemma[23]*", "llama3", "llama3:*"),
     *("llava*", "llama2*", "codellama*", "moondream*", "tinyllama*"),
@@ -19,6 +19,11 @@ LISTED = ("qwen3:8b", "llama3.1:8b", "gemma3:4b", "gpt-oss:20b")
 def has_levels(model: str) -> bool:
     """Whether the model thinks by levels, and not only on or off."""
     return model.rpartition("/")[2].lower().startswith("gpt-oss")
+
+
+def never_thinks(model: str) -> bool:
+    """Whether it is known that the model does not think; of a name that is not known, nobody knows."""
+    return _is_one(model.rpartition("/")[2].lower(), _NOT_THINKING)
 
 
 def capabilities(model: str) -> tuple[str, ...]:
