@@ -34,7 +34,7 @@ class ShapeMismatch:
     path: Path
     value: Any = None
     expected: str = ""  # the type in words: "a string"
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # the known values, or the known keys
     limit: int = 0
 
 
@@ -146,7 +146,8 @@ class RecordShape:
         shape = self.fields.get(name)
         if shape is not None:
             return shape(member, (*path, name))
-        return None if self.open else ShapeMismatch(MismatchKind.UNKNOWN, (*path, name), member)
+        known = tuple(self.fields)
+        return None if self.open else ShapeMismatch(MismatchKind.UNKNOWN, (*path, name), member, choices=known)
 
     def adding(self, fields: Mapping[str, Shape], required: tuple[str, ...] | None = None) -> RecordShape:
         """The record with more fields."""

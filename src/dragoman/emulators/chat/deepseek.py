@@ -18,7 +18,9 @@ from dragoman.emulators.chat.service import ChatRefusal, ChatService
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
     MismatchKind,
+    Path,
     RecordShape,
+    ShapeMismatch,
     boolean,
     complete,
     either,
@@ -27,42 +29,48 @@ from dragoman.emulators.request_shape import (
     mapping,
     nullable,
     number,
+    tagged,
     text,
 )
 from dragoman.emulators.usage import DEEPSEEK, TokenUsage
 from dragoman.emulators.wire import make_id
 
-_ROLES = ("system", "user", "assistant", "tool")
 _USER_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _call = complete(function=complete(name=text, arguments=text).opened()).adding({"id": text, "type": text}).opened()
 _part = complete(type=text, text=text).opened()
-_message = RecordShape(
-    {
-        "content": nullable(either("a string or a sequence", text=text, items=items(_part))),
-        "name": nullable(text),
-        "tool_call_id": text,
-        "reasoning_content": nullable(text),
-        "tool_calls": nullable(items(_call)),
-    },
-    open=True,
-)
+_content = either("a string or a sequence", text=text, items=items(tagged("type", {"text": _part})))
+_saying = complete(role=text, content=_content).adding({"name": nullable(text)}).opened()
+_MESSAGES = {
+    "system": _saying,
+    "user": _saying,
+    "assistant": RecordShape(
+        {
+            "content": nullable(_content),
+            **dict.fromkeys(("name", "reasoning_content"), nullable(text)),
+            "tool_calls": nullable(items(_call)),
+        },
+        open=True,
+    ),
+    "tool": _saying.adding({"tool_call_id": text}, required=("role", "tool_call_id", "content")),
+}
 _function = complete(name=text).adding({"description": nullable(text), "parameters": mapping}).opened()
-_tool = complete(type=text, function=_function).opened()
+_tool = tagged("type", {"function": complete(type=text, function=_function).opened()})
 _choice = complete(type=text, function=complete(name=text).opened()).opened()
 # The types of known keys: the service parses into typed values, and ignores keys that it does not know.
 _REQUEST = RecordShape(
     {
-        "messages": items(_message),
+        "messages": items(tagged("role", _MESSAGES)),
         **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), nullable(number)),
         **dict.fromkeys(("max_tokens", "top_logprobs"), nullable(integer)),
         **dict.fromkeys(("logprobs", "stream"), nullable(boolean)),
-        "tools": nullable(items(_tool)),
+        "tools": nullable(items(_tool, nonempty=True)),
         "tool_choice": nullable(either("a string or an object", text=text, keys=_choice)),  # other words are not known
         "response_format": nullable(complete(type=text).opened()),
         "model": text,
         "stream_options": nullable(RecordShape({"include_usage": nullable(boolean)}, open=True)),
         "stop": nullable(either("a string or a sequence", text=text, items=items(text))),
     },
+    required=("messages", "model"),
     open=True,
 )
 
@@ -77,67 +85,32 @@ def _refuse_type(request: ReceivedRequest, sentence: str) -> ChatRefusal:
 
 
 def check_types(request: ReceivedRequest) -> ChatRefusal | None:
-    """The types of the body."""
-    for key in ("messages", "model"):
-        if request.body.get(key) is None:
-            return _refuse_type(request, f"missing field `{key}`")
-    messages = request.body["messages"]
-    if not isinstance(messages, list):
-        return _refuse_type(request, "messages: invalid type: expected a sequence")
-    for at, message in enumerate(messages):
-        error = _message_error(message)
-        if error is not None:
-            return _refuse_type(request, f"messages[{at}]{error}")
-    return None
-
-
-def _message_error(message: Any) -> str | None:
-    if not isinstance(message, dict):
-        return ": invalid type, expected internally tagged enum"
-    role = message.get("role")
-    if role is None:
-        return ": missing field `role`"
-    if role not in _ROLES:
-        expected = ", ".join(f"`{one}`" for one in _ROLES)
-        return f".role: unknown variant `{role}`, expected one of {expected}"
-    if role == "tool" and message.get("tool_call_id") is None:
-        return ": missing field `tool_call_id`"
-    if role in ("system", "user", "tool") and message.get("content") is None:
-        return ": missing field `content`"
-    return _parts_error(message.get("content")) or _calls_error(message.get("tool_calls"))
-
-
-def _parts_error(content: Any) -> str | None:
-    if content is None or isinstance(content, str):
-        return None
-    if not isinstance(content, list):
-        return ": invalid type: expected a string or a list of content parts"
-    kinds = [part.get("type") if isinstance(part, dict) else None for part in content]
-    other = next((kind for kind in kinds if kind != "text"), "text")
-    return None if other == "text" else f": unknown variant `{other}`, expected `text`"
-
-
-def _calls_error(calls: Any) -> str | None:
-    if calls is None:
-        return None
-    if not isinstance(calls, list):
-        return ".tool_calls: invalid type: expected a sequence"
-    for at, tool_call in enumerate(calls):
-        if not isinstance(tool_call, dict):
-            return f".tool_calls[{at}]: invalid type: expected struct ToolCall"
-        function = tool_call.get("function")
-        if not isinstance(function, dict):
-            return f".tool_calls[{at}]: missing field `function`"
-        if not isinstance(function.get("arguments"), str):
-            return f".tool_calls[{at}].function.arguments: invalid type: expected a string"
-    return None
-
-
-def check_known_keys(request: ReceivedRequest) -> ChatRefusal | None:
-    """The types of the keys that it knows, and the form of a user id."""
+    """The types of the keys that it knows."""
     mismatch = _REQUEST(request.body, ())
-    if mismatch is not None:
-        return _refuse_type(request, f"{bracketed(mismatch.path)}: {_mismatch_words(mismatch.kind, mismatch.path[-1])}")
+    if mismatch is None:
+        return None
+    if mismatch.kind is MismatchKind.EMPTY_LIST:
+        return replace(empty_array(bracketed(mismatch.path)), param=None, code="invalid_request_error")
+    place, words = _mismatch_words(mismatch)
+    return _refuse_type(request, f"{bracketed(place)}: {words}" if place else words)
+
+
+def _mismatch_words(mismatch: ShapeMismatch) -> tuple[Path, str]:
+    """Where it is told, and how. What is wrong with a part is told of its message."""
+    path = mismatch.path
+    match mismatch.kind:
+        case MismatchKind.MISSING:
+            return path[:-1], f"missing field `{path[-1]}`"
+        case MismatchKind.CHOICE:
+            known = ", ".join(f"`{one}`" for one in mismatch.choices)
+            expected = f"expected one of {known}" if len(mismatch.choices) > 1 else f"expected {known}"
+            return path[:2] if "content" in path else path, f"unknown variant `{mismatch.value}`, {expected}"
+        case _:
+            return path, f"invalid type: expected {mismatch.expected}"
+
+
+def check_number_and_user(request: ReceivedRequest) -> ChatRefusal | None:
+    """How many answers, and the form of a user id."""
     if request.body.get("n") not in (None, 1):
         return refuse("Invalid n value (currently only n = 1 is supported)")
     user_id = request.body.get("user_id")
@@ -149,10 +122,6 @@ def check_known_keys(request: ReceivedRequest) -> ChatRefusal | None:
     return refuse(f"Invalid 'user_id': {sentence}")
 
 
-def _mismatch_words(kind: MismatchKind, key: str | int) -> str:
-    return f"missing field `{key}`" if kind is MismatchKind.MISSING else "invalid type"
-
-
 def check_response_format(request: ReceivedRequest) -> ChatRefusal | None:
     """JSON mode only: https://github.com/UKGovernmentBEIS/inspect_ai/issues/4916, August 2026."""
     response_format = request.body.get("response_format")
@@ -161,24 +130,6 @@ def check_response_format(request: ReceivedRequest) -> ChatRefusal | None:
     if check_json_mentioned(request) is not None:  # https://github.com/browserbase/stagehand/issues/1204
         sentence = "Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'."
         return refuse(sentence)
-    return None
-
-
-def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
-    declared = request.body.get("tools")
-    if declared is None:
-        return None
-    if not isinstance(declared, list):
-        return _refuse_type(request, "tools: invalid type: expected a sequence")
-    if not declared:
-        return replace(empty_array("tools"), param=None, code="invalid_request_error")
-    for at, tool in enumerate(declared):
-        kind = tool.get("type") if isinstance(tool, dict) else None
-        if kind != "function":
-            return _refuse_type(request, f"tools[{at}].type: unknown variant `{kind}`, expected `function`")
-        function = tool.get("function")
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            return _refuse_type(request, f"tools[{at}].function: missing field `name`")
     return None
 
 
@@ -298,8 +249,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         options=options,
         checks=(
             check_types,
-            check_tools,
-            check_known_keys,
+            check_number_and_user,
             check_response_format,
             check_tool_choice,
             check_reasoning,

@@ -84,14 +84,14 @@ _REQUEST = RecordShape(
             tools=items(RecordShape({"type": text, "function": chat_types.FUNCTION}, required=("type",))),
             user=text,
         ),
-    }
+    },
+    required=("model", "messages"),
 )
 _REASONERS = re.compile(r"gpt-oss|qwen|deepseek-r1|kimi|reason|qwq|glm|minimax", re.IGNORECASE)
 _WITHOUT_REASONING = re.compile(r"^(?!.*deepseek).*llama", re.IGNORECASE)
 _WITHOUT_SCHEMAS = re.compile(r"llama-?3", re.IGNORECASE)  # https://github.com/plune-ai/cairn/pull/36, June 2026
 _QWEN = re.compile(r"qwen", re.IGNORECASE)
 _GPT_OSS = re.compile(r"gpt-oss", re.IGNORECASE)
-_CHOICES = ("none", "auto", "required")
 
 
 def render_error(refusal: ChatRefusal) -> Any:
@@ -102,16 +102,8 @@ def render_error(refusal: ChatRefusal) -> Any:
     return {"error": error | dict(refusal.more)}
 
 
-def check_fields(request: ReceivedRequest) -> ChatRefusal | None:
-    for key in ("model", "messages"):
-        if request.body.get(key) is None:
-            return ChatRefusal(400, f"'' : property '{key}' is missing")
-    stray = next((key for key in request.body if key not in _REQUEST.fields), None)
-    return None if stray is None else ChatRefusal(400, _unsupported(stray, _REQUEST.fields))
-
-
 def _unsupported(key: str, known: Iterable[str]) -> str:
-    near = min(sorted(known), key=lambda one: _distance(key, one))
+    near = min(sorted(known), key=lambda one: _distance(key, one), default="")
     hint = f", did you mean '{near}'?" if _distance(key, near) <= max(2, len(key) // 3) else ""
     return f"property '{key}' is unsupported{hint}"
 
@@ -127,68 +119,12 @@ def _distance(one: str, other: str) -> int:
     return row[-1]
 
 
-def check_messages(request: ReceivedRequest) -> ChatRefusal | None:
-    messages = request.body["messages"]
-    if not isinstance(messages, list):
-        return ChatRefusal(400, "'messages' : value must be an array")
-    if not messages:
-        return ChatRefusal(400, "'messages' : minimum number of items is 1")
-    for at, message in enumerate(messages):
-        error = _message_error(message, f"messages.{at}", request)
-        if error is not None:
-            return ChatRefusal(400, error)
-    return None
-
-
-def _message_error(message: Any, path: str, request: ReceivedRequest) -> str | None:
-    if not isinstance(message, dict):
-        return f"'{path}' : value must be an object"
-    role = message.get("role")
-    if role is None:
-        return f"'{path}' : property 'role' is missing"
-    if not isinstance(role, str) or role not in _MESSAGES:
-        return f"'{path}' : discriminator property 'role' has invalid value"
-    error = _field_error(message, role, request) or _content_error(message, role)
-    if error is None:
-        return None
-    return f"'{path}' : for 'role:{role}' the following must be satisfied[('{path}' : {error})]"
-
-
-def _field_error(message: dict[str, Any], role: str, request: ReceivedRequest) -> str | None:
-    stray = next((key for key in message if key not in _MESSAGES[role].fields), None)
-    if stray is not None:
-        return _unsupported(stray, _MESSAGES[role].fields)
-    if message.get("reasoning") is not None and not _REASONERS.search(request.model):
-        return "property 'reasoning' is unsupported"
-    return None
-
-
-def _content_error(message: dict[str, Any], role: str) -> str | None:
-    content = message.get("content")
-    if isinstance(content, str | list):
-        return None
-    if content is not None:
-        return "property 'content' must be a string or an array"
-    if role == "assistant" and (message.get("tool_calls") or message.get("function_call") or message.get("reasoning")):
-        return None
-    # how Groq answers an assistant turn without content and calls is not known
-    return None if role in ("assistant", "function") else "property 'content' is missing"
-
-
 def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
-    choice = request.body.get("tool_choice")
-    if isinstance(choice, str) and choice not in _CHOICES:
-        return ChatRefusal(400, "'tool_choice' : value must be one of 'none', 'auto', 'required'")
+    """How many there are, and schemas that require what they do not declare."""
     declared = request.body.get("tools") or []
-    if not isinstance(declared, list):
-        return ChatRefusal(400, "'tools' : value must be an array")
     if len(declared) > 128:  # https://github.com/gsd-build/gsd-2/issues/4376, April 2026
         return ChatRefusal(400, "'tools' : maximum number of items is 128")
     for at, tool in enumerate(declared):
-        if not isinstance(tool, dict) or "type" not in tool:
-            return ChatRefusal(400, f"'tools.{at}' : property 'type' is missing")
-        if tool["type"] == "function" and not _is_named(tool.get("function")):
-            return ChatRefusal(400, f"'tools.{at}.function' : property 'name' is missing")
         schema = tool.get("function", {}).get("parameters")
         if isinstance(schema, dict) and schema.get("required") and "properties" not in schema:
             sentence = f"invalid JSON schema for tool {tool['function']['name']}, tools[{at}].function.parameters"
@@ -196,29 +132,45 @@ def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
     return None
 
 
-def _is_named(function: Any) -> bool:
-    return isinstance(function, dict) and isinstance(function.get("name"), str)
-
-
 def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """What the checks before have not met: every other mismatch with the published types."""
+    """The published types."""
     mismatch = _REQUEST(request.body, ())
     if mismatch is None:
         return None
-    sentence = f"'{'.'.join(map(str, mismatch.path))}' : {_mismatch_words(mismatch)}"
-    if mismatch.path[0] != "messages" or len(mismatch.path) < 2:
-        return ChatRefusal(400, sentence)
-    at = mismatch.path[1]
+    path, words = mismatch.path, _mismatch_words(mismatch)
+    is_unknown, in_message = mismatch.kind is MismatchKind.UNKNOWN, path[0] == "messages" and len(path) > 2
+    if is_unknown and len(path) == 1:
+        return ChatRefusal(400, words)
+    is_key = mismatch.kind is MismatchKind.MISSING or (is_unknown and in_message and len(path) == 3)
+    sentence = f"'{'.'.join(map(str, path[:-1] if is_key else path))}' : {words}"
+    return ChatRefusal(400, _within(request, int(path[1]), sentence) if in_message and path[2] != "role" else sentence)
+
+
+def check_reasoning(request: ReceivedRequest) -> ChatRefusal | None:
+    """Reasoning that is sent back to a model that does not reason."""
+    if _REASONERS.search(request.model):
+        return None
+    for at, message in enumerate(request.body["messages"]):
+        if message.get("reasoning") is not None:
+            return ChatRefusal(400, _within(request, at, f"'messages.{at}' : property 'reasoning' is unsupported"))
+    return None
+
+
+def _within(request: ReceivedRequest, at: int, sentence: str) -> str:
+    """What is wrong within a message."""
     role = request.body["messages"][at]["role"]
-    return ChatRefusal(400, f"'messages.{at}' : for 'role:{role}' the following must be satisfied[({sentence})]")
+    return f"'messages.{at}' : for 'role:{role}' the following must be satisfied[({sentence})]"
 
 
 def _mismatch_words(mismatch: ShapeMismatch) -> str:
+    key = mismatch.path[-1]
     match mismatch.kind:
         case MismatchKind.MISSING:
-            return f"property '{mismatch.path[-1]}' is missing"
+            return f"property '{key}' is missing"
         case MismatchKind.UNKNOWN:
-            return f"property '{mismatch.path[-1]}' is unsupported"
+            return _unsupported(str(key), mismatch.choices)
+        case MismatchKind.CHOICE if key == "role":
+            return "discriminator property 'role' has invalid value"
         case MismatchKind.CHOICE:
             return "value must be one of " + ", ".join(f"'{one}'" for one in mismatch.choices)
         case MismatchKind.EMPTY_LIST:
@@ -248,8 +200,6 @@ def check_model_features(request: ReceivedRequest) -> ChatRefusal | None:
 
 def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
     temperature = request.body.get("temperature")
-    if temperature is not None and (isinstance(temperature, bool) or not isinstance(temperature, int | float)):
-        return ChatRefusal(400, "'temperature' : value must be a number")
     if temperature is not None and not 0 <= temperature <= 2:
         bound = "number must be at most 2" if temperature > 2 else "number must be at least 0"
         return ChatRefusal(400, f"'temperature' : {bound}")
@@ -311,11 +261,10 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         name="groq",
         options=options,
         checks=(
-            check_fields,
-            check_messages,
+            check_published,
+            check_reasoning,
             check_tools,
             check_settings,
-            check_published,
             check_model_features,
             check_json_mentioned,
         ),

@@ -62,8 +62,8 @@ _named_call = complete(name=text, arguments=either("a valid string", text=text, 
 _CALL = RecordShape({**_type, "id": text, "index": integer, "function": _named_call}, required=("function",))
 # after the mistralai package 3.7.0, and what recordings show beyond it
 _MESSAGES: Mapping[str, RecordShape] = {
-    "system": RecordShape({"role": text, "content": _CONTENT}),
-    "user": RecordShape({"role": text, "content": _CONTENT}),
+    "system": complete(role=text, content=_CONTENT),
+    "user": complete(role=text, content=_CONTENT),
     "assistant": RecordShape(
         {
             "role": text,
@@ -76,7 +76,6 @@ _MESSAGES: Mapping[str, RecordShape] = {
         {"role": text, "content": nullable(_RESULT_CONTENT), "tool_call_id": nullable(text), "name": nullable(text)}
     ),
 }
-_PARTS = tuple(_PART_TYPES)
 _FUNCTION = complete(name=text, parameters=mapping).adding({"description": text, "strict": nullable(boolean)})
 _CHOICES = ("auto", "any", "none", "required")
 _CHOICE = RecordShape({**_type, "function": complete(name=text)}, required=("function",))
@@ -85,7 +84,7 @@ _FORMAT = RecordShape({"type": one_of("text", "json_object", "json_schema"), "js
 _REQUEST = RecordShape(
     {
         "model": text,
-        "messages": items(tagged("role", _MESSAGES)),
+        "messages": items(tagged("role", _MESSAGES), nonempty=True),
         **dict.fromkeys(("frequency_penalty", "presence_penalty", "repetition_penalty"), nullable(number)),
         **dict.fromkeys(("temperature", "top_p"), nullable(number)),
         **dict.fromkeys(("max_tokens", "min_tokens", "n", "random_seed"), nullable(integer)),
@@ -104,7 +103,8 @@ _REQUEST = RecordShape(
             tool_choice=either("a valid string", text=one_of(*_CHOICES), keys=_CHOICE),
             tools=items(RecordShape({**_type, "function": _FUNCTION}, required=("function",)), expected="a valid list"),
         ),
-    }
+    },
+    required=("model", "messages"),
 )
 _ALLOWED_AFTER = {
     "system": ("user", "assistant", "system"),
@@ -142,64 +142,6 @@ def _invalid(kind: str, loc: list[Any], sentence: str, value: Any) -> ChatRefusa
 
 def _refuse_order(sentence: str) -> ChatRefusal:
     return ChatRefusal(400, sentence, "invalid_request_message_order", code="3230")
-
-
-def check_required(request: ReceivedRequest) -> ChatRefusal | None:
-    for key in ("model", "messages"):
-        if request.body.get(key) is None:
-            return _invalid("missing", [key], "Field required", request.body)
-    messages = request.body["messages"]
-    if not isinstance(messages, list):
-        return _invalid("list_type", ["messages"], "Input should be a valid list", messages)
-    if not messages:
-        return ChatRefusal(
-            400, "Conversation must have at least one message", "invalid_request_message_order", code="3230"
-        )
-    return None
-
-
-def check_fields(request: ReceivedRequest) -> ChatRefusal | None:
-    """The role and keys of every message."""
-    for at, message in enumerate(request.body["messages"]):
-        if not isinstance(message, dict):
-            return _invalid("model_type", ["messages", at], "Input should be a valid dictionary", message)
-        role_name = message.get("role")
-        if not isinstance(role_name, str) or role_name not in _MESSAGES:
-            sentence = (
-                f"Input tag '{role_name}' found using 'role' does not match any of the expected tags:"
-                " 'system', 'user', 'assistant', 'tool'"
-            )
-            return _invalid("union_tag_invalid", ["messages", at], sentence, message)
-        refusal = _check_keys(message, role_name, ["messages", at, role_name]) or _check_parts(
-            message, ["messages", at, role_name]
-        )
-        if refusal is not None:
-            return refusal
-    return None
-
-
-def _check_keys(message: dict[str, Any], kind: str, loc: list[Any]) -> ChatRefusal | None:
-    stray = next((key for key in message if key not in _MESSAGES[kind].fields), None)
-    if stray is not None:
-        return _invalid("extra_forbidden", [*loc, stray], "Extra inputs are not permitted", message[stray])
-    if kind in ("system", "user") and message.get("content") is None:
-        return _invalid("missing", [*loc, "content"], "Field required", message)
-    return None
-
-
-def _check_parts(message: dict[str, Any], loc: list[Any]) -> ChatRefusal | None:
-    content = message.get("content")
-    if content is None or isinstance(content, str):
-        return None
-    if not isinstance(content, list):
-        return _invalid("string_type", [*loc, "content"], "Input should be a valid string", content)
-    for at, part in enumerate(content):
-        kind = part.get("type") if isinstance(part, dict) else None
-        if isinstance(part, dict) and kind in _PARTS:
-            continue
-        sentence = f"Input tag '{kind}' found using 'type' does not match any of the expected tags"
-        return _invalid("union_tag_invalid", [*loc, "content", at], sentence, part)
-    return None
 
 
 def check_order(request: ReceivedRequest) -> ChatRefusal | None:
@@ -248,13 +190,13 @@ def check_calls(request: ReceivedRequest) -> ChatRefusal | None:
 
 
 def _check_names(message: dict[str, Any]) -> ChatRefusal | None:
-    for tool_call in message["tool_calls"]:
-        function = tool_call.get("function") if isinstance(tool_call, dict) else None
-        name = function.get("name") if isinstance(function, dict) else None
-        if not isinstance(name, str) or not _NAME.match(name):
-            sentence = f"Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes"
-            return ChatRefusal(400, sentence + ", with a maximum length of 64.", "invalid_function_call", code="3280")
-    return None
+    names = [tool_call["function"]["name"] for tool_call in message["tool_calls"]]
+    return next((_refuse_name(name, "invalid_function_call") for name in names if not _NAME.match(name)), None)
+
+
+def _refuse_name(name: str, kind: str) -> ChatRefusal:
+    sentence = f"Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes"
+    return ChatRefusal(400, f"{sentence}, with a maximum length of 64.", kind, code="3280")
 
 
 def _check_id_format(request: ReceivedRequest, message: dict[str, Any]) -> ChatRefusal | None:
@@ -288,38 +230,38 @@ def _check_results(messages: list[Any], at: int) -> ChatRefusal | None:
 
 
 def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
-    """Parameters with recorded or documented limits."""
-    body = request.body
-    if body.get("logprobs"):
-        sentence = "Logprobs are not enabled for this model"
-        return ChatRefusal(400, sentence, "invalid_request_invalid_args", code="3051")
-    choice = body.get("tool_choice")
-    if isinstance(choice, str) and choice not in _CHOICES:
-        sentence = "Input should be 'auto', 'none', 'any' or 'required'"
-        return _invalid("enum", ["tool_choice", "str-enum[ToolChoiceEnum]"], sentence, choice)
-    return None
+    """What is not enabled."""
+    if not request.body.get("logprobs"):
+        return None
+    return ChatRefusal(400, "Logprobs are not enabled for this model", "invalid_request_invalid_args", code="3051")
 
 
 def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """What the checks before have not met: every other mismatch with the published types."""
+    """The published types."""
     mismatch = _REQUEST(request.body, ())
     if mismatch is None:
         return None
+    if mismatch.kind is MismatchKind.EMPTY_LIST:
+        return _refuse_order("Conversation must have at least one message")
     loc: list[Any] = list(mismatch.path)
-    if loc[0] == "messages" and len(loc) > 2:
+    if loc[0] == "messages" and len(loc) > 2 and loc[2] != "role":
         loc.insert(2, request.body["messages"][loc[1]]["role"])
     kind, sentence = _mismatch_words(mismatch)
-    return _invalid(kind, loc, sentence, mismatch.value)
+    return _invalid(kind, loc[:-1] if kind == "union_tag_invalid" else loc, sentence, mismatch.value)
 
 
 def _mismatch_words(mismatch: ShapeMismatch) -> tuple[str, str]:
+    tag, listed = mismatch.path[-1], ", ".join(f"'{one}'" for one in mismatch.choices)
     match mismatch.kind:
         case MismatchKind.MISSING:
             return "missing", "Field required"
         case MismatchKind.UNKNOWN:
             return "extra_forbidden", "Extra inputs are not permitted"
+        case MismatchKind.CHOICE if tag in ("role", "type") and mismatch.path[0] == "messages":
+            sentence = f"Input tag '{mismatch.value}' found using '{tag}' does not match any of the expected tags"
+            return "union_tag_invalid", f"{sentence}: {listed}"
         case MismatchKind.CHOICE:
-            return "enum", "Input should be " + ", ".join(f"'{one}'" for one in mismatch.choices)
+            return "enum", f"Input should be {listed}"
         case _:
             noun = mismatch.expected.removeprefix("a valid ").removeprefix("an ").removeprefix("a ")
             noun = {"object": "dictionary", "decimal": "number"}.get(noun, noun)
@@ -340,23 +282,9 @@ def check_effort(request: ReceivedRequest) -> ChatRefusal | None:
 
 
 def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
-    declared = request.body.get("tools")
-    if declared is not None and not isinstance(declared, list):
-        return _invalid("list_type", ["tools"], "Input should be a valid list", declared)
-    for at, tool in enumerate(declared or ()):
-        function = tool.get("function") if isinstance(tool, dict) else None
-        if not isinstance(function, dict):
-            return _invalid("missing", ["tools", at, "function"], "Field required", tool)
-        name = function.get("name")
-        if not isinstance(name, str) or not _NAME.match(name):
-            sentence = f"Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes"
-            return ChatRefusal(400, sentence + ", with a maximum length of 64.", "invalid_tool", code="3280")
-        schema = function.get("parameters")
-        if schema is not None and not isinstance(schema, dict):
-            return ChatRefusal(
-                400, f"Invalid tool schema: {schema!r} is not an object", "invalid_tool_schema", code="3310"
-            )
-    return None
+    """The names of functions."""
+    names = [tool["function"]["name"] for tool in request.body.get("tools") or ()]
+    return next((_refuse_name(name, "invalid_tool") for name in names if not _NAME.match(name)), None)
 
 
 def _thinks(request: ReceivedRequest) -> bool:
@@ -413,14 +341,12 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         name="mistral",
         options=options,
         checks=(
-            check_required,
-            check_fields,
+            check_published,
             check_order,
             check_content,
             check_calls,
             check_tools,
             check_settings,
-            check_published,
             check_effort,
         ),
         style=ANSWER_STYLE,
