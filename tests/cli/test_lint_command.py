@@ -74,6 +74,7 @@ def test_sarif(file: Path) -> None:
     assert report["version"] == "2.1.0"
     assert result["ruleId"] in {rule["id"] for rule in ran["tool"]["driver"]["rules"]}
     assert result["level"] == "error"
+    assert ".." not in result["message"]["text"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == str(file)
 
 

@@ -38,6 +38,18 @@ def test_config_check_takes_a_file(tmp_path: Path) -> None:
     assert run("config", "check", "a.yaml", "--config", "b.yaml").exit_code == 2
 
 
+def test_a_check_of_the_store_warns_once(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("providers: {groq: {api_key: '${NOWHERE}'}}\n")
+    assert run("store", "check", "--config", str(file)).stderr.count("NOWHERE") == 1
+
+
+def test_a_port_that_no_machine_has_is_named() -> None:
+    done = run("emulate", "gemini", "--port", "99999")
+    assert done.exit_code == 1
+    assert "cannot listen on 127.0.0.1:99999 and the next ports: " in done.stderr
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "providers:\nmodels: {}\n"])
 def test_an_empty_file_is_not_valid(text: str, tmp_path: Path) -> None:
     done = check(tmp_path, text)

@@ -40,6 +40,13 @@ def test_C42_an_unset_variable_is_a_warning_that_names_the_key() -> None:
     assert loaded.config.providers["groq"].api_key is None
 
 
+@pytest.mark.parametrize("written", ["${GROQ_KEY", "${GROQ-KEY}", "$GROQ_KEY"])
+def test_what_only_looks_like_a_variable_is_a_warning(written: str) -> None:
+    loaded = read(f"providers:\n  groq:\n    api_key: '{written}'\n")
+    says = "dragoman.yaml:3: providers.groq.api_key has a $ that names no variable; write ${NAME}"
+    assert loaded.warnings == (says,)
+
+
 def test_a_pool_keeps_the_keys_that_are_set() -> None:
     pool = read("providers: {groq: {api_keys: ['${A}', '${B}', '${C}']}}", {"A": "k1", "C": "k3"})
     assert [key.reveal() for key in pool.config.providers["groq"].key_pool()] == ["k1", "k3"]

@@ -27,7 +27,9 @@ KNOWN = KnownNames(
     },
     texts=frozenset({"leading_user", "trailing_user", "empty_content"}),
     facts={"unknown_fields": ("accepts", "refuses", "unknown"), "system_count": ()},
-    variables_of=lambda name: ProfileVariables(key=KEYS.get(name, ())),
+    variables_of=lambda name: ProfileVariables(
+        key=KEYS.get(name, ()), url="" if name == "openai-compatible-strict" else "https://vendor.example"
+    ),
 )
 HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
@@ -117,6 +119,8 @@ REFUSED = {
     "a set": ("server: !!set {a}", "tag that creates objects"),
     "two documents": ("a: 1\n---\nb: 2\n", "is not YAML"),
     "wrong enum": ("max_loss: nothin", 'max_loss is "nothin"; known: authority, content'),
+    "a server that is no hot store": ("store: {hot: 'mysql://h'}", "1: store.hot must begin with redis://"),
+    "a server that is no ledger": ("store: {ledger: 'redis://h'}", "1: store.ledger must begin with postgresql://"),
     "wrong store": ("store: {kind: redis}", "known: memory, sqlite."),
     "both kinds of key": ("providers: {groq: {api_key: a, api_keys: [b]}}", "has both api_key and api_keys"),
     "no URL": ("providers: {groq: {base_url: 'localhost:80'}}", "is not a valid URL"),
@@ -125,6 +129,7 @@ REFUSED = {
     "query in URL": ("providers: {groq: {base_url: 'https://h/v1?key=x'}}", "has a query or fragment"),
     "line break in a header": ('providers: {groq: {headers: {X-A: "a\\r\\nX-B: b"}}}', "line break"),
     "bad header name": ("providers: {groq: {headers: {'X A': b}}}", "not a valid header name"),
+    "a header of the transport": ("providers: {groq: {headers: {Content-Length: '5'}}}", "set by the gateway itself"),
     "line break in a key": ('providers: {groq: {api_key: "a\\nb"}}', "a header cannot carry"),
     "an option that the client decides": ("models: {m: {target: groq/x, options: {stream: true}}}", "is no option"),
     "a model as an option": ("models: {m: {target: groq/x, options: {model: y}}}", "the target names the model"),
@@ -309,6 +314,19 @@ def test_unknown_models_of_a_key_are_a_warning() -> None:
         'dragoman.yaml:3: keys.k.allowed_models[1] is "b", which is not a model of this file; known: a.',
         'dragoman.yaml:3: keys.k.allowed_models[4] is "grq/z", which is not a model of this file; known: a.',
     )
+
+
+def test_a_provider_that_has_no_address_is_a_warning() -> None:
+    text = "providers:\n  mine:\n    profile: openai-compatible-strict\n    base_url: ${MINE}\n"
+    says = "dragoman.yaml:4: providers.mine.base_url is missing: set it"
+    assert read(text).warnings == ("dragoman.yaml:4: providers.mine.base_url uses ${MINE}, which is not set", says)
+    assert read(text, {"MINE": "http://h/v1"}).warnings == ()
+
+
+def test_a_public_address_without_keys_is_a_warning() -> None:
+    (warning,) = read("server: {host: 0.0.0.0}").warnings
+    assert warning.startswith("dragoman.yaml:1: server.host: 0.0.0.0 can be reached from other machines")
+    assert not read(f"server: {{host: 0.0.0.0}}\nkeys: {{k: {{sha256: '{HASH}'}}}}").warnings
 
 
 def test_enums_and_sections_are_typed() -> None:

@@ -15,6 +15,7 @@ FILES = {
     "list.yaml": b"[]",
     "keys.yaml": b"keys: hello\n",
     "good.yaml": b"server: {port: 1}\n",
+    "models.yaml": b"model_list: 3\n",
     "lazy.yaml": b"providers: {one: {api_key: k}}\n",
     "bytes.env": b"\xff",
 }
@@ -33,6 +34,7 @@ CALLS = {
     "keys revoke ci -c good.yaml": 'keys has no "ci"; known: none',
     "import litellm binary.yaml": "binary.yaml: cannot be read: it is not UTF-8",
     "import litellm list.yaml": "must be a mapping",
+    "import litellm models.yaml": "models.yaml: model_list must be a list",
     "import lazyrouter lazy.yaml -o no/such/folder.yaml": "cannot be written",
     "init no/such/folder.yaml": "folder.yaml: cannot be written: No such file or directory",
     "init good.yaml": "good.yaml exists already",

@@ -146,7 +146,7 @@ def test_the_written_test_passes(tmp_path: Path, minimise: tuple[str, ...]) -> N
 
 WRONG = [
     (["nothing.jsonl"], "is no file and no id of a request"),
-    (["{}"], "is no line of provider_errors.jsonl"),
+    (["{}"], "the text: is no line of provider_errors.jsonl"),
     ([json.dumps(line()), "--to", "mine/model"], "--config"),
     ([json.dumps(line(input_request="[LEFT OUT: the line had 9 bytes]"))], "contains no request"),
     ([json.dumps(line()), "--against", "opnai"], "openai"),

@@ -114,6 +114,7 @@ def config(folder: Path, text: str) -> Path:
 
 REFUSED = [
     (["--host", "0.0.0.0"], "", "there are no keys"),
+    (["--host", "no.such.invalid"], "keys: {k: {sha256: '%s'}}" % ("a" * 64), "(choose another with --host)"),
     (["--workers", "2"], "providers: {openai: {api_key: k}}\nstore: {kind: memory}", "Remove store.kind: memory"),
     (["--workers", "2"], "max_loss: content", "the emulators work with one worker only"),
     ([], "providers: {fast: {profile: gemni}}", 'Did you mean "gemini"?'),

@@ -184,3 +184,11 @@ def test_without_a_provider_it_says_what_to_do(world: World, monkeypatch: pytest
     ran = CliRunner().invoke(cli, ["verify"], prog_name="dragoman", standalone_mode=True)
     assert ran.exit_code == 2
     assert "no provider: the environment has no key" in ran.stderr
+
+
+def test_a_provider_without_its_key_is_not_asked(world: World) -> None:
+    file = world.folder / "dragoman.yaml"
+    file.write_text("providers: {mistral: {api_key: '${NOWHERE}'}}\n")
+    ran = CliRunner().invoke(cli, ["verify", "--config", str(file)], prog_name="dragoman", standalone_mode=True)
+    assert ran.exit_code == 2
+    assert "providers.mistral: has no key (set MISTRAL_API_KEY" in ran.stderr

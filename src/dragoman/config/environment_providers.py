@@ -153,7 +153,23 @@ def _default_model(
     return name if named else f"{GATEWAY}/{name}"
 
 
-# Keys that are nowhere
+# Addresses and keys that are nowhere
+
+
+def warn_of_addresses(config: Config, known: KnownNames) -> Iterator[tuple[str, str]]:
+    """A key path and a warning for each provider that nobody gave an address: its profile stands for many servers."""
+    if known.profiles is None:
+        return
+    for name, provider in config.providers.items():
+        profile = known.variables_of(provider.profile or name)
+        if not provider.base_url and not profile.url:
+            path = f"{join_path('providers', name)}.base_url"
+            yield path, f"{path} is missing: {address_hint(profile.address)}"
+
+
+def address_hint(variable: str) -> str:
+    """What to do about a missing address, which an environment variable may hold."""
+    return "set it" + (f", or {variable} in the environment" if variable else "")
 
 
 def find_missing_keys(config: Config, origins: Mapping[str, str], known: KnownNames) -> dict[str, str]:

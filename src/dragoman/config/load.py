@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.config.build import Builder, build_config, join_path, quote
-from dragoman.config.environment_providers import complete
+from dragoman.config.environment_providers import complete, warn_of_addresses
 from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.known_names import KnownNames
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.providers import Provider
-from dragoman.config.validation import line_of, validate
+from dragoman.config.validation import line_of, located_warnings, validate
 from dragoman.config.variables import Environment, load_environment, substitute
 from dragoman.config.yaml_tree import Node, parse_tree
 from dragoman.errors import ProfileError
@@ -80,7 +80,8 @@ def parse(
         raise InvalidConfig(problems)
     completed = complete(_normalise(config), known, variables)
     origins = {path: _origin(node, file, variables) for path, node in builder.origins.items()}
-    warnings = (*without_empty.warnings, *verdict.warnings)
+    nowhere = located_warnings(warn_of_addresses(completed.config, known), builder.origins, file)
+    warnings = (*without_empty.warnings, *verdict.warnings, *nowhere)
     origins |= completed.origins
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     return Loaded(config=completed.config, origins=origins, warnings=warnings, file=file, blank=blank, digest=digest)

@@ -1,8 +1,16 @@
-"""Whether an address and a key can stand in a request at all."""
+"""Whether an address, a key and a header can stand in a request at all."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
+
+TRANSPORT_HEADERS = frozenset(
+    {
+        *("connection", "content-length", "expect", "keep-alive", "proxy-authorization"),
+        *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
+"""These decide where a message ends or what a connection becomes, so only the transport may set them."""
 
 
 def key_fault(key: str) -> str | None:

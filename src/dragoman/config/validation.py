@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -20,8 +20,9 @@ from dragoman.config.schema.keys import ClientKey
 from dragoman.config.schema.models import Model, ModelRateLimits
 from dragoman.config.schema.providers import Provider
 from dragoman.config.schema.repairs import RuleChoice
+from dragoman.config.schema.store import HOT_SCHEMES, LEDGER_SCHEMES
 from dragoman.config.schema.tools import FetchConfig, SearchConfig, ToolsConfig, ToolServer
-from dragoman.config.sendable import key_fault, url_fault
+from dragoman.config.sendable import TRANSPORT_HEADERS, key_fault, url_fault
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy
 from dragoman.errors import near_match, nearest_first
@@ -42,8 +43,11 @@ class ValidationResult(Struct, frozen=True):
 def validate(config: Config, known: KnownNames, origins: Origins, file: str) -> ValidationResult:
     """All problems and warnings that need more than one value to find."""
     problems = [Problem(message, file, line_of(path, origins)) for path, message in _problems(config, known)]
-    warnings = [f"{file}:{line_of(path, origins)}: {message}" for path, message in _warnings(config, known)]
-    return ValidationResult(problems, warnings)
+    return ValidationResult(problems, located_warnings(_warnings(config, known), origins, file))
+
+
+def located_warnings(found: Iterable[LocatedMessage], origins: Origins, file: str) -> list[str]:
+    return [f"{file}:{line_of(path, origins)}: {message}" for path, message in found]
 
 
 def line_of(path: str, origins: Origins) -> int:
@@ -66,6 +70,7 @@ def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     yield from _families(config, known)
     yield from _secrets(config)
     yield from ((f"state.{key}", f"state.{key} {fault}") for key, fault in config.state.faults().items())
+    yield from _servers(config)
     yield from _routes(config)
     yield from _router(config, known)
     yield from _summary_model("history", config.history, config, known)
@@ -122,6 +127,8 @@ def _headers(path: str, headers: Mapping[str, str]) -> Iterator[LocatedMessage]:
     for name, value in headers.items():
         if not HEADER_NAME.fullmatch(name):
             yield join_path(path, name), f"{join_path(path, name)} is not a valid header name"
+        if name.lower() in TRANSPORT_HEADERS:
+            yield join_path(path, name), f"{join_path(path, name)} is set by the gateway itself; leave it out"
         if any((ord(letter) < 32 and letter != "\t") or ord(letter) == 127 for letter in value):
             yield join_path(path, name), f"{join_path(path, name)} contains a line break or control character"
 
@@ -219,6 +226,16 @@ def _secrets(config: Config) -> Iterator[LocatedMessage]:
 
 
 LEAST_SECRET = 16
+
+
+def _servers(config: Config) -> Iterator[LocatedMessage]:
+    """Servers of the store that are of another kind."""
+    for path, address, schemes in (
+        ("store.hot", config.store.hot, HOT_SCHEMES),
+        ("store.ledger", config.store.ledger, LEDGER_SCHEMES),
+    ):
+        if address and address.reveal().partition("://")[0].lower() not in schemes:
+            yield path, f"{path} must begin with {', '.join(f'{scheme}://' for scheme in schemes)}"
 
 
 def _rate_limits(path: str, limits: ModelRateLimits | None) -> Iterator[LocatedMessage]:
@@ -372,6 +389,8 @@ def _tool_server_name(path: str, name: str, servers: Collection[str]) -> Iterato
 
 
 def _warnings(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
+    if refusal := public_bind_refusal(config, config.server.host):
+        yield "server.host", f"server.host: {refusal}"
     for name, key in config.keys.items():
         for i, model in enumerate(key.allowed_models):
             if not _leads_somewhere(model, config, known):

@@ -17,6 +17,8 @@ from msgspec import Struct
 from dragoman.config.yaml_tree import Node
 
 VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}")
+NO_VARIABLE = re.compile(r"\$\{|^\$[A-Z_][A-Z0-9_]*$")
+"""What people mean as a variable, and what is sent as it stands."""
 ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$")
 
 _resolver = yaml.SafeLoader("")
@@ -97,8 +99,10 @@ class _Substitution:
             return replace(node, value=members)
         if isinstance(node.value, list):
             return replace(node, value=[self.node(item, f"{path}[{i}]") for i, item in enumerate(node.value)])
-        if not isinstance(node.value, str) or "${" not in node.value:
+        if not isinstance(node.value, str) or "$" not in node.value:
             return node
+        if NO_VARIABLE.search(VARIABLE.sub("", node.value)):
+            self.warnings.append(f"{self._file}:{node.line}: {path} has a $ that names no variable; write ${{NAME}}")
         return self._scalar(node, node.value, path)
 
     def _scalar(self, node: Node, value: str, path: str) -> Node:

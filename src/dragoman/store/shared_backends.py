@@ -12,7 +12,7 @@ from types import ModuleType
 
 from msgspec import Struct
 
-from dragoman.config.schema.store import StoreConfig
+from dragoman.config.schema.store import HOT_SCHEMES, LEDGER_SCHEMES, StoreConfig
 from dragoman.config.secret import Secret
 from dragoman.store.clock import Clocks
 from dragoman.store.contracts.server_findings import ServerFinding
@@ -40,12 +40,8 @@ class SharedBackend(Struct, frozen=True):
 
 _REDIS = SharedBackend("dragoman.store.redis_store", "redis")
 _POSTGRES = SharedBackend("dragoman.store.postgres", "postgres")
-_REDIS_SCHEMES = (
-    *("redis", "rediss", "redis+sentinel", "rediss+sentinel"),
-    *("redis+cluster", "rediss+cluster", "redis+unix"),
-)
-HOT = dict.fromkeys(_REDIS_SCHEMES, _REDIS)
-LEDGER = {"postgresql": _POSTGRES, "postgres": _POSTGRES}
+HOT = dict.fromkeys(HOT_SCHEMES, _REDIS)
+LEDGER = dict.fromkeys(LEDGER_SCHEMES, _POSTGRES)
 
 
 Inspect = Callable[[StoreOpening, float], Awaitable[tuple[ServerFinding, ...]]]

@@ -147,7 +147,9 @@ class SarifReport:
 def _sarif_result(placed: PlacedFinding) -> dict[str, Any]:
     finding = placed.finding
     place = {"artifactLocation": {"uri": placed.file}, "region": {"startLine": max(placed.line, 1)}}
-    message = f"{finding.target or 'every target'}: {finding.says}. adapt: {finding.did} (loses {finding.loses})"
+    message = (
+        f"{finding.target or 'every target'}: {finding.says.rstrip('.')}. adapt: {finding.did} (loses {finding.loses})"
+    )
     return {
         "ruleId": finding.rule,
         "level": str(finding.severity),

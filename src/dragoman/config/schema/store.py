@@ -72,6 +72,13 @@ class PostgresOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = 256
 
 
+HOT_SCHEMES = (
+    *("redis", "rediss", "redis+sentinel", "rediss+sentinel"),
+    *("redis+cluster", "rediss+cluster", "redis+unix"),
+)
+LEDGER_SCHEMES = ("postgresql", "postgres")
+
+
 class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What outlives a request."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -153,9 +154,10 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host.strip("[]"), port), family=family, backlog=2048)
     except OSError as error:
-        hint = "choose another with --port" if port else "choose another --host"
+        number = error.errno or 0  # below 0 if the name cannot be resolved
+        hint = f"choose another with --{'host' if not port or number < 0 or number == errno.EADDRNOTAVAIL else 'port'}"
         # Since Python 3.11 `strerror` repeats the address.
-        reason = os.strerror(error.errno) if error.errno else error.strerror
+        reason = os.strerror(number) if number > 0 else (error.strerror or "").partition(" (while ")[0]
         raise ServeError(f"cannot listen on {host}:{port}: {reason}", hint=hint) from None
 
 

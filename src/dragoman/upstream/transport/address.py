@@ -64,6 +64,8 @@ def parse_address(url: str) -> Address:
 
 
 def _origin(split: SplitResult, port: int | None) -> HttpOrigin:
+    if not split.scheme and not split.netloc:
+        raise _refusal("the provider has no address", "Set its base_url")
     if split.scheme not in PORTS:
         raise _refusal(f"the URL's scheme is {split.scheme!r}", "Use an absolute http:// or https:// URL")
     if "@" in split.netloc:

@@ -5,17 +5,11 @@ from functools import lru_cache
 
 import msgspec
 
+from dragoman.config.sendable import TRANSPORT_HEADERS
 from dragoman.upstream.transport.address import Address
 from dragoman.upstream.transport.failures import Unsendable
 
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-# These decide where a message ends or what a connection becomes, so only the transport may set them.
-_RESERVED = frozenset(
-    {
-        *("connection", "content-length", "expect", "keep-alive", "proxy-authorization"),
-        *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
-    }
-)
 _HOST, _ENCODING = 1, 2
 _KINDS = {"host": _HOST, "accept-encoding": _ENCODING}
 _SAFE = bytes([9, *range(32, 127), *range(128, 256)])
@@ -91,7 +85,7 @@ def _kind(name: str) -> int:
     lower = name.lower()
     if not name or not _TOKEN.issuperset(name):
         raise _refusal(f"{name!r} is not a header name", "Use letters, digits and hyphens")
-    if lower in _RESERVED:
+    if lower in TRANSPORT_HEADERS:
         raise _refusal(f"the header {lower} is set by the transport", "Leave it out")
     return _KINDS.get(lower, 0)
 

@@ -87,7 +87,8 @@ def _failures(source: str) -> Iterator[tuple[int, RefusalLine]]:
         else:
             yield from _from_file(source)
     except ValueError as error:
-        raise OptionError(str(error)) from None
+        given = "standard input" if source == "-" else "the text" if source.lstrip().startswith("{") else ""
+        raise OptionError(str(error), at=given) from None
     except FileNotFoundError:
         hint = "`dragoman requests` lists the ids; --url asks a gateway that runs"
         raise OptionError("is no file and no id of a request", at=printable(source), hint=hint) from None

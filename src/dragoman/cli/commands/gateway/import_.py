@@ -90,13 +90,14 @@ def _write_translation(
     """Write the translation, print its notes, and check that it is valid."""
     if output is not None and output.exists() and not force:
         raise click.ClickException(f"{output} exists already; use --force to overwrite it")
+    gateway, _, files = origin.partition(", ")
     try:
         imported = translate()
     except InvalidConfig as error:
-        click.echo(str(error), err=True)
+        for problem in error.problems:
+            click.echo(problem if problem.file else f"{files}: {problem}", err=True)
         sys.exit(1)
     if not imported.config.keys() & {"providers", "models", "keys"}:
-        gateway, _, files = origin.partition(", ")
         raise click.ClickException(f"{files}: there are no providers, models or keys as {gateway} writes them")
     text = render_yaml(imported, origin)
     if output is not None:

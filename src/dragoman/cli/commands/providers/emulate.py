@@ -115,9 +115,10 @@ def emulate(
         asyncio.run(_serve(cores, host, port, ServerLimits(body=max_body, write_size=write_size)))
     except KeyboardInterrupt:
         click.echo("\nstopped")
-    except OSError as error:
+    except (OSError, OverflowError) as error:  # a port that no machine has is an OverflowError
+        reason = (getattr(error, "strerror", None) or str(error)).rstrip(".")
         raise click.ClickException(
-            f"cannot listen on {host}:{port} and the next ports: {error.strerror}; choose another with --port"
+            f"cannot listen on {host}:{port} and the next ports: {reason}; choose another with --port"
         ) from error
 
 

@@ -14,9 +14,11 @@ from dragoman.cli.inputs.given_config import GivenConfig, config_options
 from dragoman.cli.inputs.own_gateway import own_gateway
 from dragoman.cli.output.console import print_note, printable
 from dragoman.cli.value_completion import complete_models
+from dragoman.config.environment_providers import find_missing_keys
 from dragoman.config.load import Loaded
 from dragoman.errors import OptionError
 from dragoman.gateway.app import Gateway
+from dragoman.gateway.config_names import known_names
 from dragoman.verification.page import is_good, render_page
 from dragoman.verification.profile_patch import find_patch
 from dragoman.verification.run_state import RunState, TargetRun, parse_state, render_state
@@ -96,13 +98,19 @@ def _without_keys(loaded: Loaded) -> Loaded:
 
 
 def _usual_targets(gateway: Gateway) -> tuple[str, ...]:
-    """One model of each provider."""
+    """One model of each provider that has a key, or needs none."""
     from dragoman.emulation.emulator_fallback import MODELS
 
-    providers = gateway.services.live.config.providers.items()
+    config = gateway.services.live.config
+    keyless = find_missing_keys(config, {}, known_names())
     found = tuple(
-        f"{name}/{MODELS[profile][0]}" for name, one in providers if (profile := one.profile or name) in MODELS
+        f"{name}/{MODELS[profile][0]}"
+        for name, one in config.providers.items()
+        if (profile := one.profile or name) in MODELS and name not in keyless
     )
+    if not found and keyless:
+        name, hint = next(iter(keyless.items()))
+        raise OptionError("has no key", at=f"providers.{name}", hint=hint)
     if not found:
         raise OptionError("no model is usual for these providers", at="TARGET", hint="name PROVIDER/MODEL")
     return found
