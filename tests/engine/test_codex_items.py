@@ -67,3 +67,42 @@ def test_turns_in_the_form_of_chat_reach_xai_as_items() -> None:
     calling = {"role": "assistant", "content": None, "tool_calls": [made]}
     done = sent("xai-responses/grok-4.3", HI, calling, {"role": "tool", "tool_call_id": "c1", "content": "ok"})
     assert [item["type"] for item in done.json["input"]] == ["message", "function_call", "function_call_output"]
+
+
+SEARCH = {"type": "web_search"}
+LOOK = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}, "strict": False}
+
+
+@pytest.mark.parametrize(
+    ("target", "tools", "listed", "lost"),
+    [
+        (CLAUDE, [SEARCH], ["web_search"], []),
+        (CLAUDE, [SEARCH, LOOK], ["web_search", "look"], []),
+        (
+            GEMINI.replace("3-pro-preview", "2.5-flash"),
+            [SEARCH, LOOK],
+            ["look"],
+            ["web_search"],
+        ),  # not beside functions
+        ("mistral/mistral-large-latest", [SEARCH, LOOK], ["look"], ["web_search"]),
+        ("mistral/mistral-large-latest", [SEARCH], [], ["web_search"]),
+    ],
+)
+def test_a_tool_that_the_provider_runs_may_be_declared_among_the_messages(
+    target: str, tools: list[dict[str, Any]], listed: list[str], lost: list[str]
+) -> None:
+    done = sent(target, HI, {"type": "additional_tools", "role": "developer", "tools": tools}, HI)
+    found = done.json.get("tools", [])
+    functions = [one for tool in found for one in tool.get("functionDeclarations", [tool.get("function", tool)])]
+    assert [one["name"] for one in functions] == listed
+    gone = [change for change in done.changes if change.loses == "content"]
+    assert [(change.rule, change.at) for change in gone] == [("client-tool", "/input/1") for _ in lost]
+    assert all(name in change.did for name, change in zip(lost, gone, strict=True))
+
+
+def test_a_search_of_the_list_leaves_it_for_functions_among_the_messages() -> None:
+    later = {"type": "additional_tools", "role": "developer", "tools": [LOOK]}
+    body = {"model": "m", "input": [HI, later, HI], "tools": [SEARCH]}
+    done = adapt(body, target="gemini/gemini-2.5-flash", source="openai-responses")
+    assert [list(tool) for tool in done.json["tools"]] == [["functionDeclarations"]]
+    assert ("client-tool", "/tools/0", "content") in [(one.rule, one.at, one.loses) for one in done.changes]

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.parts import Opaque, Part
+from dragoman.conversation.parts import Opaque, Origin, Part
 from dragoman.conversation.provider_tools import Family, ProviderTool, WrittenTool
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts, Stance
@@ -77,7 +78,7 @@ def find_strange_tools(conversation: Conversation, context: Context) -> list[Str
     for tool in conversation.tools:
         if not isinstance(tool, NativeTool) or tool.meant:
             continue
-        if takes_tool(tool, facts) and (mixes or tool.kind in facts.mixed_kinds):
+        if stays(tool, facts, mixes):
             continue
         codec = context.tool_codec(tool.origin.dialect)
         if codec is not None and tool.origin.dialect not in opened:
@@ -91,6 +92,11 @@ def find_strange_tools(conversation: Conversation, context: Context) -> list[Str
         if meant.server is None or meant.server.label not in listed:
             found.append(StrangeTool(meant, None, member, _write(meant, context, mixes)))
     return found
+
+
+def stays(tool: NativeTool, facts: Facts, mixes: bool) -> bool:
+    """Whether the target takes a tool of its own here. `mixes`: it takes any beside the functions of the request."""
+    return takes_tool(tool, facts) and (mixes or tool.kind in facts.mixed_kinds)
 
 
 def mixes_tools(conversation: Conversation, facts: Facts) -> bool:
@@ -116,6 +122,18 @@ def _write(tool: ProviderTool, context: Context, mixes: bool) -> WrittenTool | N
     return written if any(fnmatchcase(entry, glob) for glob in facts.native_tools) else None
 
 
+def declare_as_own(strange: StrangeTool, written: WrittenTool, facts: Facts) -> tuple[NativeTool, str, Loss]:
+    """The target's own tool in place of another provider's, what was done, and what that loses."""
+    native, kind = strange.native, facts.provider_tools[strange.tool.family]
+    did = f"declared {native.kind if native is not None else strange.member} as {kind}"
+    did = f"{did}, without {', '.join(written.lost)}" if written.lost else did
+    loses = Loss.METADATA if written.lost else Loss.NOTHING
+    loses = loses if _LIMITS.isdisjoint(written.lost) else Loss.AUTHORITY
+    place = native.at if native is not None else -1
+    return NativeTool(written.kind or kind, written.json, Origin(facts.dialect), place), did, loses
+
+
+_LIMITS = frozenset({"allowed_domains", "blocked_domains", "most_uses"})
 SEARCHED = Family.TOOL_SEARCH
 DEFERRED = "defer_loading"
 """The field of a tool that is shown to the model only once a search has found it. Both vendors that search tools call

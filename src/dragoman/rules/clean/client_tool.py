@@ -4,11 +4,13 @@ The vendor's models know such a tool, so its declaration is little more than a n
 same: it becomes a function with the schema that the vendor has published. Its calls and results in the history become
 those of the function, and a call in the answer comes back in the form that the client expects. A namespace of tools
 becomes functions named `NAMESPACE__TOOL`. Tools that are declared among the messages, or that a search found, go to
-the list of tools, and those that are taken away there leave it. If a name is taken, the function gets another one,
-which the answer never shows.
+the list of tools, and those that are taken away there leave it; what another provider runs among them becomes the
+target's own tool of that kind, or is left out. If a name is taken, the function gets another one, which the answer
+never shows.
 
 Loses metadata: which tools belong together, where in the conversation they were declared, and that the vendor's models
-know them. Calls and results lose nothing. If a tool is declared anew in other words, the older words are lost content.
+know them. Calls and results lose nothing. A tool that is left out is lost content, and so are the older words of one
+that is declared anew in others.
 
 For `openai/gpt-4o`, from `openai-responses`:
 
@@ -21,7 +23,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from operator import is_
 from typing import Any
 
@@ -38,7 +40,15 @@ from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, 
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.native_kinds import DEFERRED, is_given_as_meant, takes_tool
+from dragoman.rules.native_kinds import (
+    DEFERRED,
+    declare_as_own,
+    find_strange_tools,
+    is_given_as_meant,
+    mixes_tools,
+    stays,
+    takes_tool,
+)
 from dragoman.rules.rule import rule
 
 
@@ -55,7 +65,7 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
     late = [part for part in parts if is_given_as_meant(part, facts)]
     if not late and not any(tools.is_strange(tool) for tool in conversation.tools):
         return Rewrite(conversation)
-    tools.declare(conversation.tools, [tool for part in late for tool in part.declares])
+    tools.declare(_provide(_find_declared(conversation, facts), conversation, context, tools.notes))
     searches = [one.call_id for part in late if part.declares for one in part.meant or () if isinstance(one, Result)]
     history = _History(tools, facts, frozenset(searches))
     for message in conversation.messages:
@@ -72,6 +82,54 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
         empty_tools=conversation.empty_tools and not tools.declared,
     )
     return Rewrite(changed, tuple(notes), Undo(names=tools.names, calls=tools.calls))
+
+
+class _Declared(msgspec.Struct, frozen=True):
+    """A tool of the list, or of a block among the messages."""
+
+    tool: Tool | NativeTool | ToolSwitch
+    message: Message | None = None
+    block: Opaque | None = None
+
+
+def _find_declared(conversation: Conversation, facts: Facts) -> list[_Declared]:
+    return [
+        *map(_Declared, conversation.tools),
+        *(
+            _Declared(tool, message, part)
+            for message in conversation.messages
+            for part in message.parts
+            if type(part) is Opaque and is_given_as_meant(part, facts)
+            for tool in part.declares
+        ),
+    ]
+
+
+def _provide(
+    declared: list[_Declared], conversation: Conversation, context: Context, notes: list[Note]
+) -> list[_Declared]:
+    """The target's own tools in place of those of a block that another provider runs. One of the list leaves it if it
+    may not stand beside functions of a block."""
+    if not any(one.block is not None for one in declared):
+        return declared
+    tools = tuple([one.tool for one in declared if not isinstance(one.tool, ToolSwitch)])
+    whole = replace(conversation, tools=tools, extras=None)
+    mixes = mixes_tools(whole, context.facts)
+    strange = {id(one.native): one for one in find_strange_tools(whole, context)}
+    provided: list[_Declared] = []
+    for one in declared:
+        tool, found = one.tool, strange.get(id(one.tool))
+        if not isinstance(tool, NativeTool) or tool.meant is not None or stays(tool, context.facts, mixes):
+            provided.append(one)
+            continue
+        own, did, loses = None, f"left out the {tool.kind or 'unnamed'} tool of {tool.origin.dialect}", Loss.CONTENT
+        if found and found.written:
+            own, did, loses = declare_as_own(found, found.written, context.facts)
+        after = own.json if own is not None else None
+        notes.append(Note(did, one.message, one.block, tool.place, loses, before=tool.json, after=after))
+        if own is not None and own not in [known.tool for known in provided]:
+            provided.append(replace(one, tool=own))
+    return provided
 
 
 class _Tools:
@@ -98,21 +156,19 @@ class _Tools:
         """Whether it is a tool that the target does not know, and that can be told otherwise."""
         return isinstance(tool, NativeTool) and tool.meant is not None and not takes_tool(tool, self.facts)
 
-    def declare(self, tools: Sequence[Tool | NativeTool], late: Sequence[Tool | NativeTool | ToolSwitch]) -> None:
+    def declare(self, declared: list[_Declared]) -> None:
         """Every tool once: those of the list, then those that came later. The newest of a name counts. What was taken
         away in the end is not declared."""
         on: dict[str, bool] = {}
-        self._used = {tool.name for tool in (*tools, *late) if isinstance(tool, Tool)}
-        for tool in tools:
-            self._add(tool)
-        for change in late:
-            if isinstance(change, ToolSwitch):
-                on[change.name] = change.on
-            elif isinstance(change, Tool):
-                on[change.name] = True
-                self._put(replace(change, at=-1))
+        self._used = {one.tool.name for one in declared if isinstance(one.tool, Tool)}
+        for one in declared:
+            if isinstance(one.tool, ToolSwitch):
+                on[one.tool.name] = one.tool.on
+            elif one.block is not None and isinstance(one.tool, Tool):
+                on[one.tool.name] = True
+                self._put(replace(one.tool, at=-1))
             else:
-                self._add(change)
+                self._add(one.tool)
         if any(not made for tools in self._kinds.values() for _, made in tools):
             self.declared = [_shown(tool) for tool in self.declared]
         if not all(on.values()):

@@ -36,7 +36,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.parts import Extras, Json, Origin
+from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
@@ -46,16 +46,17 @@ from dragoman.rules.native_kinds import (
     DEFERRED,
     SEARCHED,
     StrangeTool,
+    declare_as_own,
     find_strange_tools,
     has_functions,
     mixes_tools,
+    stays,
     takes_tool,
 )
 from dragoman.rules.rule import rule
 from dragoman.rules.top_level_fields import leave_out_refused
 
 Tools = Sequence[Tool | NativeTool]
-_LIMITS = frozenset({"allowed_domains", "blocked_domains", "most_uses"})
 
 
 @rule(
@@ -91,7 +92,7 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
         strange = by_entry.get(id(tool))
         if strange is not None and strange.written is not None:
             tools += _own(strange, facts, entries, notes)
-        elif not isinstance(tool, NativeTool) or tool.meant is not None or (not strange and _stays(tool, facts, mixes)):
+        elif not isinstance(tool, NativeTool) or tool.meant is not None or (not strange and stays(tool, facts, mixes)):
             tools.append(tool)
         else:
             did = f"left out the {tool.kind or 'unnamed'} tool of {tool.origin.dialect}"
@@ -105,28 +106,17 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
     return tools
 
 
-def _stays(tool: NativeTool, facts: Facts, mixes: bool) -> bool:
-    return takes_tool(tool, facts) and (mixes or tool.kind in facts.mixed_kinds)
-
-
 def _own(strange: StrangeTool, facts: Facts, entries: set[Json], notes: list[Note]) -> list[NativeTool]:
     """The target's own tool, declared once, although two of the client's may become the same one."""
-    written, native = strange.written, strange.native
-    if written is None:
+    if strange.written is None:
         return []
-    kind = facts.provider_tools[strange.tool.family]
-    did = f"declared {native.kind if native is not None else strange.member} as {kind}"
-    did = f"{did}, without {', '.join(written.lost)}" if written.lost else did
-    loses = Loss.METADATA if written.lost else Loss.NOTHING
-    loses = loses if _LIMITS.isdisjoint(written.lost) else Loss.AUTHORITY
-    before = native.json if native is not None else None
-    notes.append(Note(did, key=strange.place, loses=loses, before=before, after=written.json))
-    if not written.json or written.json in entries:
+    own, did, loses = declare_as_own(strange, strange.written, facts)
+    before = strange.native.json if strange.native is not None else None
+    notes.append(Note(did, key=strange.place, loses=loses, before=before, after=own.json))
+    if not own.json or own.json in entries:
         return []
-    entries.add(written.json)
-    return [
-        NativeTool(written.kind or kind, written.json, Origin(facts.dialect), native.at if native is not None else -1)
-    ]
+    entries.add(own.json)
+    return [own]
 
 
 def _deferred(tool: Tool | NativeTool, facts: Facts) -> Tool | NativeTool:
