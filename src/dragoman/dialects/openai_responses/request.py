@@ -149,7 +149,7 @@ def _part(piece: MeantPart) -> Part:
 
 
 def _repair_item(item: Json, log: MissLog) -> Json | None:
-    """A compaction under its old name; reasoning without its summary, or with null as its content. Raises
+    """A compaction under its old name; reasoning without its summary; an item with a null that it does not take. Raises
     MalformedRequest if the summary is none."""
     fields = fields_of(item)
     if fields is not None and text_of(fields.get("type")) == OLD_COMPACTION:
@@ -159,15 +159,22 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
         log.note(Miss.PART)  # nothing else has a summary
         fields = {"type": b'"reasoning"', **fields}
         return _repair_item(render_object(fields), log) or render_object(fields)
-    if fields is None or fields.get("type") != b'"reasoning"':
+    null = _NOT_NULL.get(text_of(fields.get("type"))) if fields is not None else None
+    if fields is None or null is None:
         return None
-    if fields.get("content") == b"null":
-        log.note(Miss.NULL, "/content", fields.pop("content"))
+    if fields.get(null) == b"null":
+        log.note(Miss.NULL, f"/{null}", fields.pop(null))
         return _repair_item(render_object(fields), log) or render_object(fields)
+    if null != "content":
+        return None
     if fields.get("summary", b"null") != b"null":
         return _repair_summary(fields, log)
     log.note(Miss.NULL if "summary" in fields else Miss.CONTENT)
     return render_object({**fields, "summary": b"[]"})
+
+
+_NOT_NULL = {"reasoning": "content", "function_call": "namespace", "custom_tool_call": "namespace"}
+"""The member of an item that SDKs write as null, and that is a value or absent."""
 
 
 def _repair_summary(fields: Fields, log: MissLog) -> Json | None:

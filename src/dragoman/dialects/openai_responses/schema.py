@@ -116,7 +116,7 @@ class ResponsesFunctionCall(ResponsesItem, tag="function_call", kw_only=True):
     call_id: Id
     name: str
     arguments: str
-    namespace: Word = UNSET
+    namespace: str | UnsetType = UNSET
 
 
 @final
@@ -124,7 +124,7 @@ class ResponsesCustomCall(ResponsesItem, tag="custom_tool_call", kw_only=True):
     call_id: Id
     name: str
     input: Raw
-    namespace: Word = UNSET
+    namespace: str | UnsetType = UNSET
 
 
 class ResponsesOutput(ResponsesItem, kw_only=True):

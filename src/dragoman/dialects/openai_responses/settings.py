@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -145,12 +145,19 @@ def _shape_text(raw: Json) -> object:
 
 
 def _meant_text(raw: Json) -> Json:
-    """A schema that has no name gets one."""
+    """A schema that has no name gets one. One in Chat's form stands in an object of its own."""
     fields = fields_of(raw) or {}
     form = fields_of(fields.get("format"))
-    if form is None or text_of(form.get("type")) != "json_schema" or form.get("name", b'""') != b'""':
+    if form is None or text_of(form.get("type")) != "json_schema":
         return raw
-    return render_object(fields | {"format": render_object(form | {"name": quote(UNNAMED)})})
+    inner = fields_of(form.get("json_schema"))
+    if inner is not None and "schema" not in form:
+        form = {name: value for name, value in (form | inner).items() if name != "json_schema"}
+    elif form.get("name", b'""') != b'""':
+        return raw
+    if form.get("name", b'""') == b'""':
+        form = form | {"name": quote(UNNAMED)}
+    return render_object(fields | {"format": render_object(form)})
 
 
 # The tool choice
@@ -240,6 +247,14 @@ def _parse_include(raw: bytes) -> ParsedMember:
     found = {_INCLUDED[entry]: True for entry in entries if entry in _INCLUDED}
     rest = [entry for entry in entries if entry not in _INCLUDED]
     return found, {"": b"[" + b",".join(rest) + b"]"} if rest else {}
+
+
+def _take_chat_members(found: dict[str, Any], extras: dict[str, Json]) -> Iterator[tuple[NearMiss, ...]]:
+    """What Chat says in members of its own: the flag for logprobs, and the number of words."""
+    yield _take_logprobs(found, extras)
+    if "verbosity" not in found and extras.get("verbosity", b"")[:1] == b'"':
+        found["verbosity"] = word(extras.pop("verbosity"))
+        yield (NearMiss(Miss.SETTING_NAME, "/verbosity", members=("verbosity", "text")),)
 
 
 def _take_logprobs(found: dict[str, Any], extras: dict[str, Json]) -> tuple[NearMiss, ...]:
@@ -362,7 +377,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
-    misses = joined_misses(misses, take_chat_format(found, extras, "text"), _take_logprobs(found, extras))
+    misses = joined_misses(misses, take_chat_format(found, extras, "text"), *_take_chat_members(found, extras))
     gather_thinking(found)
     return Settings(**found), extras_of(NAME, extras), misses
 
