@@ -56,6 +56,16 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str | None]] = {
         {"contents": [{"parts": [{"text": "Hi"}, {"functionCall": {"name": "look", "args": {}}}]}]},
         "/contents/0",
     ),
+    "words and a picture in one part": (
+        "gemini",
+        {"contents": [{"parts": [{"text": "Hi", "inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]}]},
+        "/contents/0/parts/0",
+    ),
+    "words and a call in one part": (
+        "gemini",
+        {"contents": [{"role": "model", "parts": [{"text": "Hi", "functionCall": {"name": "look", "args": {}}}]}]},
+        "/contents/0/parts/0",
+    ),
     "calls among words in Converse": (
         "bedrock",
         {"messages": [{"role": "user", "content": [*BLOCK, CONVERSE]}]},

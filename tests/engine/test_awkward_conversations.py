@@ -352,6 +352,124 @@ CASES |= {
 }
 
 
+def claude(*blocks: Wire, role: str = "assistant", **more: Any) -> Wire:
+    """A request of Messages with these blocks in its second turn."""
+    return asked(HI, {"role": role, "content": list(blocks)}, HI, max_tokens=9, **more)
+
+
+def converse(*blocks: Wire, role: str = "assistant") -> Wire:
+    """A request of Converse with these blocks in its second turn."""
+    hi = {"role": "user", "content": [{"text": "Hi"}]}
+    spec = {"name": "look", "inputSchema": {"json": {"type": "object", "properties": {}}}}
+    messages = [hi, {"role": role, "content": list(blocks)}, hi]
+    return {"messages": messages, "toolConfig": {"tools": [{"toolSpec": spec}]}}
+
+
+SAYS: Wire = {"type": "text", "text": "Hello"}
+USES: Wire = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+GIVES: Wire = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a lake"}
+UPLOADED: Wire = {"type": "container_upload", "file_id": "file_1"}
+PAGE: Wire = {"type": "web_search_result", "url": "https://e.example", "title": "Lakes", "encrypted_content": SEALED}
+ON_BEDROCK = ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",)
+PIXELS: Wire = {"source": {"bytes": "iVBORw0KGgo="}}
+CASES |= {
+    "a thought in the user's turn": Awkward(
+        "gemini",
+        {"contents": [{"role": "user", "parts": [{"text": "A greeting.", "thought": True}, {"text": "Hi"}]}]},
+        ("ollama/qwen3:8b", "deepseek/deepseek-chat", "xai-responses/grok-4.3", "cohere/command-a-reasoning-08-2025"),
+        arrives=("Hi",),
+        gone=("A greeting.",),
+        rules=("foreign-reasoning",),
+    ),
+    "a result in the model's turn": Awkward(
+        "anthropic",
+        claude(USES, GIVES, SAYS),
+        ("ollama/qwen3:8b", "ollama-openai/some-model"),
+        arrives=("a lake", "Hello"),
+        rules=("late-result", "mixed-parts"),
+    ),
+    "a result in a result": Awkward(
+        "anthropic",
+        asked(
+            *claude(USES)["messages"][:2], {"role": "user", "content": [{**GIVES, "content": [GIVES]}]}, max_tokens=9
+        ),
+        (*CLAUDE, "openai/gpt-4o", "gemini/gemini-2.5-flash", "ollama/qwen3:8b"),
+        arrives=("a lake",),
+        rules=("off-schema",),
+    ),
+    "a file of a container in a result": Awkward(
+        "anthropic",
+        asked(
+            *claude(USES)["messages"][:2], {"role": "user", "content": [{**GIVES, "content": [UPLOADED]}]}, max_tokens=9
+        ),
+        CLAUDE,
+        sends=2,
+        arrives=("file_1",),
+        gone=('"type":"container_upload"',),
+        rules=("refused-part",),
+    ),
+    "a thought whose words are null": Awkward(
+        "anthropic",
+        claude({"type": "thinking", "thinking": None, "signature": "c2hvcnQ="}, SAYS),
+        (*CLAUDE, "openai/gpt-4o"),
+        arrives=("Hello",),
+        gone=("null",),
+        rules=("off-schema", "foreign-reasoning"),
+    ),
+    "what a search found, without the search": Awkward(
+        "anthropic",
+        claude({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [PAGE]}, SAYS),
+        CLAUDE,
+        sends=2,
+        arrives=("Lakes - https://e.example",),
+        gone=(SEALED,),
+        rules=("provider-run",),
+    ),
+    "a hidden thought that another provider sealed": Awkward(
+        "bedrock",
+        converse({"reasoningContent": {"redactedContent": SEALED}}, {"text": "Hello"}),
+        ON_BEDROCK,
+        sends=2,
+        arrives=("Hello",),
+        gone=(SEALED,),
+        rules=("foreign-reasoning",),
+    ),
+    "a picture of the format jpg": Awkward(
+        "bedrock",
+        converse({"image": {"format": "jpg", **PIXELS}}, role="user"),
+        (*ON_BEDROCK, "anthropic/claude-sonnet-4-5", "openai/gpt-4o"),
+        arrives=("iVBORw0KGgo=", "jpeg"),
+        rules=("off-schema",),
+    ),
+    "a picture without a format": Awkward(
+        "bedrock",
+        converse({"image": PIXELS}, role="user"),
+        (*ON_BEDROCK, "gemini/gemini-2.5-flash"),
+        arrives=("iVBORw0KGgo=", "png"),
+        rules=("off-schema",),
+    ),
+    "a call of Converse without its input": Awkward(
+        "bedrock",
+        converse({"toolUse": {"toolUseId": "t1", "name": "look"}}),
+        ON_BEDROCK,
+        arrives=('"input":{}',),
+        rules=("off-schema",),
+    ),
+    "a call of Cohere without its type": Awkward(
+        "cohere",
+        asked(
+            HI,
+            {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "a lake"},
+            tools=[LOOK],
+        ),
+        ("cohere/command-a-03-2025",),
+        arrives=('"type":"function"', "a lake"),
+        rules=("off-schema",),
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("case", "target"),
     [pytest.param(case, target, id=f"{name}, {target}") for name, case in CASES.items() for target in case.targets],

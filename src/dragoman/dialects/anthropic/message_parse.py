@@ -59,6 +59,7 @@ from dragoman.dialects.anthropic.schema import (
     decode_turn,
     open_block,
     open_result,
+    open_result_block,
 )
 from dragoman.dialects.anthropic.tools import parse_tool_change
 from dragoman.dialects.families.carried_state import reattached
@@ -225,7 +226,11 @@ def _parse_block(raw: Json, at: str) -> Part:
 
 def fits_result(raw: Json) -> bool:
     """Whether the content of a result fits the schema. Blocks of kinds that are not known here may be newer."""
-    return fits(open_result, raw) or fits_items(raw, fits_block)
+    return fits(open_result, raw) or _are_result_blocks(raw)
+
+
+def _are_result_blocks(raw: Json) -> bool:
+    return fits_items(raw, lambda block: fits(open_result_block, block))
 
 
 def fits_block(raw: Json) -> bool:
@@ -237,7 +242,7 @@ def _is_newer_result(raw: Json) -> bool:
     """Whether it is a result whose blocks are all right, or of kinds that are not known here."""
     fields = fields_of(raw) or {}
     is_result = fields.get("type") == b'"tool_result"' and len(fields.get("tool_use_id", b"")) > 2
-    return is_result and fits_items(fields.get("content", b""), fits_block)
+    return is_result and _are_result_blocks(fields.get("content", b""))
 
 
 _TOOL_CHANGES = {"tool_addition": True, "tool_removal": False}

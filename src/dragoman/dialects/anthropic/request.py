@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Json, Text
@@ -18,10 +18,10 @@ from dragoman.dialects.anthropic.message_render import render_block, render_mess
 from dragoman.dialects.anthropic.schema import decode_block_turns, open_block, open_system, open_text, open_turn
 from dragoman.dialects.anthropic.settings import parse_top_level, render_top_level
 from dragoman.dialects.dialect import locate_message
-from dragoman.dialects.near_misses.loose_json import fields_of, items_of
+from dragoman.dialects.near_misses.loose_json import NULL, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Misfit, Trimmed, items_without_misfits
-from dragoman.dialects.near_misses.turns import MeantTurn, WireForm, types_by_members
+from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader
@@ -52,6 +52,18 @@ def _render_turn(turn: MeantTurn) -> list[Json]:
     else:
         content = render_list([piece.render(render_block) for piece in turn.pieces])
     return [render_object({"role": quote(turn.role_name(_ROLES)), "content": content})]
+
+
+def _repair_part(block: Json, below: str, log: MissLog) -> Json | None:
+    """A thought whose words are null, as of a model that shows none: it has a signature all the same."""
+    fields = fields_of(block) or {}
+    if text_of(fields.get("type")) != "thinking" or fields.get("thinking") != NULL:
+        return None
+    filled = render_object({**fields, "thinking": EMPTY})
+    if fits_block(filled):
+        log.note(Miss.PART, below)
+        return filled
+    return None
 
 
 def _render_system(texts: list[Json]) -> Json:
@@ -88,6 +100,7 @@ FORM = WireForm(
     fits_part=lambda raw, role: fits_block(raw),
     render=_render_turn,
     takes_hints=True,
+    repair_part=_repair_part,
     decode_part=lambda raw, role: open_block(raw),
     part_types=types_by_members(
         text="text",

@@ -184,6 +184,7 @@ open_turn = open_decoder(AnthropicTurn)
 open_block = open_decoder(Block)
 open_text = open_decoder(AnthropicText)
 open_result = open_decoder(ResultContent)
+open_result_block = open_decoder(ResultBlock)
 
 
 @final

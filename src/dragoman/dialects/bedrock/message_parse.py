@@ -29,7 +29,7 @@ from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import parse_media
 from dragoman.dialects.bedrock.schema import BedrockOutput, BedrockTurn, decode_objects, decode_turn
 from dragoman.dialects.families.carried_state import reattached
-from dragoman.dialects.shared.parsed_messages import BRACE, ParsedMessage, compose, describe, is_blank
+from dragoman.dialects.shared.parsed_messages import ParsedMessage, compose, describe, is_blank
 from dragoman.dialects.shared.parsing import extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT
 from dragoman.dialects.shared.top_level import decoded
@@ -66,8 +66,8 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
         if call is not UNSET:
             if role is USER:
                 return None
-            arguments = b"{}" if call.input is ABSENT else bytes(call.input)
-            if arguments[0] != BRACE or result is not UNSET or block.text is not ABSENT:
+            arguments = bytes(call.input)
+            if arguments[:1] != b"{" or result is not UNSET or block.text is not ABSENT:
                 return None
             seen |= _CALLS | observe_name(call.name)
             calls.append(call.toolUseId)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
-from dragoman.conversation.parts import Inline, Json
+from dragoman.conversation.parts import Inline, Json, MediaKind
 from dragoman.dialects.bedrock import NAME
+from dragoman.dialects.bedrock.media import FORMATS, format_of
 from dragoman.dialects.bedrock.message_parse import parse_item, parse_odd_item, parse_system, parse_turn
 from dragoman.dialects.bedrock.message_render import render_block, render_messages
 from dragoman.dialects.bedrock.schema import decode_turns, open_block, open_system, open_turn
 from dragoman.dialects.bedrock.settings import parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions, locate_message
-from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MemberForm
+from dragoman.dialects.near_misses.parts import parse_picture
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm
 from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
 from dragoman.dialects.shared.parsing import link_literal
@@ -57,13 +57,13 @@ def render_request(conversation: Conversation, options: RenderOptions, ask: Ask 
 
 def _fits_item(item: Json) -> bool:
     content = (fields_of(item) or {}).get("content", b"[]")
-    if not fits(open_turn, item) or (_DATA_URL in item and any(map(_is_data_url, items_of(content) or ()))):
+    if not fits(open_turn, item) or (b'"bytes"' in item and any(map(_plain_media, items_of(content) or ()))):
         return False
     return all(map(_has_one_key, items_of(content) or ()))
 
 
 def _fits_part(item: Json) -> bool:
-    return fits(open_block, item) and _has_one_key(item) and not _is_data_url(item)
+    return fits(open_block, item) and _has_one_key(item) and _plain_media(item) is None
 
 
 def _open_part(item: Json, role: Role) -> None:
@@ -86,28 +86,39 @@ def _fits_system(raw: Json) -> bool:
 _DATA_URL = b'"data:'
 
 
-def _is_data_url(block: Json) -> bool:
-    """Whether media in a block have a data URL in place of their bytes."""
-    return any(value.startswith(_DATA_URL) for _, _, value in _media_bytes(block))
-
-
-def _media_bytes(block: Json) -> Iterator[tuple[str, Fields, Json]]:
-    """The bytes of media in a block: its kind, its members and the literal."""
+def _plain_media(block: Json) -> tuple[str, Fields] | None:
+    """Media whose bytes are a data URL, or a picture without one of Converse's formats, as Converse has them: the
+    kind, and the members. None if there is nothing to do."""
     for kind, value in (fields_of(block) or {}).items():
         medium = fields_of(value) or {}
         source = fields_of(medium.get("source")) or {}
-        if source.keys() == {"bytes"}:
-            yield kind, medium, source["bytes"]
+        if source.keys() != {"bytes"}:
+            continue
+        linked = link_literal(source["bytes"]) if source["bytes"].startswith(_DATA_URL) else None
+        if isinstance(linked, Inline):
+            return kind, {**medium, "source": b'{"bytes":%b}' % linked.data}
+        form = _picture_format(medium, source["bytes"]) if kind == MediaKind.IMAGE else ""
+        if form:
+            return kind, {**medium, "format": quote(form)}
+    return None
+
+
+def _picture_format(medium: Fields, literal: Json) -> str:
+    """The format that is meant if another name stands there, such as `jpg`, or none; else empty."""
+    name = text_of(medium.get("format"))
+    if name:
+        return format_of(MediaKind.IMAGE, f"image/{name}") if name not in FORMATS[MediaKind.IMAGE] else ""
+    picture = parse_picture(literal)
+    return format_of(MediaKind.IMAGE, picture.source.media_type) if picture and type(picture.source) is Inline else ""
 
 
 def _repair_part(block: Json, below: str, log: MissLog) -> Json | None:
-    """A block whose bytes are a data URL: the bytes alone."""
-    for kind, medium, literal in _media_bytes(block):
-        linked = link_literal(literal) if literal.startswith(_DATA_URL) else None
-        if isinstance(linked, Inline):
-            log.note(Miss.PART, f"{below}/{kind}/source/bytes")
-            return render_object({kind: render_object({**medium, "source": b'{"bytes":%b}' % linked.data})})
-    return None
+    found = _plain_media(block)
+    if found is None:
+        return None
+    kind, medium = found
+    log.note(Miss.PART, f"{below}/{kind}")
+    return render_object({kind: render_object(medium)})
 
 
 _ROLES = {USER: "user", TOOL: "user", ASSISTANT: "assistant", SYSTEM: "system", DEVELOPER: "system"}

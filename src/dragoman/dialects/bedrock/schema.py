@@ -8,15 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.dialects.shared.raw_json import ABSENT
-from dragoman.dialects.shared.wire_schema import (
-    ClosedObject,
-    Holds,
-    Id,
-    JsonLiteral,
-    JsonObject,
-    WireObject,
-    open_decoder,
-)
+from dragoman.dialects.shared.wire_schema import ClosedObject, Holds, Id, JsonLiteral, WireObject, open_decoder
 
 Object = dict[str, Raw]
 
@@ -27,7 +19,7 @@ Object = dict[str, Raw]
 class BedrockCall(WireObject):
     toolUseId: Id  # noqa: N815
     name: str
-    input: JsonObject = ABSENT
+    input: Annotated[Raw, Holds(dict[str, Raw], needed=True)] = ABSENT
     type: Annotated[UnsetType, Holds(str)] = UNSET
 
 

@@ -70,7 +70,7 @@ class CohereCalled(WireObject):
 
 class CohereCall(WireObject):
     id: Annotated[str | None, Holds(Id, needed=True)] = None
-    type: Annotated[str | None, Holds(Literal["function"])] = "function"
+    type: Annotated[str | None, Holds(Literal["function"], needed=True)] = None
     function: Annotated[CohereCalled | None, Holds(CohereCalled, needed=True)] = None
 
 

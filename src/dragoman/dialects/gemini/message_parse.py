@@ -47,6 +47,7 @@ from dragoman.dialects.gemini.schema import (
     decode_content,
     decode_part,
 )
+from dragoman.dialects.near_misses.two_readings import refuse_two_kinds
 from dragoman.dialects.shared.parsed_messages import (
     BRACE,
     QUOTE,
@@ -401,6 +402,9 @@ def _parse_odd_part(raw: Json, at: str) -> Part:
     known, unknown = _split(raw, GeminiPart)
     if not unknown.keys() <= _BESIDE:
         return _opaque(raw)
+    refuse_two_kinds(known, at)
+    if known.get("text") == b'""' and not known.keys().isdisjoint(_INNER):
+        del known["text"]
     for name, kind in _INNER.items():
         if known.get(name, b"")[:1] == b"{":
             inner, others = _split(known[name], kind, nulls=True)
@@ -421,6 +425,10 @@ def _parse_part(wire: GeminiPart, unknown: Mapping[str, Json] = _NONE, at: str =
     call, response, signature = wire.functionCall, wire.functionResponse, wire.thoughtSignature
     if signature in UNSIGNED:
         signature = ABSENT
+    if wire.inlineData is not UNSET or wire.fileData is not UNSET:
+        kinds = (wire.text, call, response, wire.inlineData, wire.fileData)
+        if sum(kind is not ABSENT and kind is not UNSET for kind in kinds) > 1:
+            return None
     if wire.text is not ABSENT:
         literal = bytes(wire.text)
         if call is not UNSET or response is not UNSET or literal[0] != QUOTE:

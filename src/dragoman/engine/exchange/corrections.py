@@ -15,7 +15,7 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Role, find_waiting_results
-from dragoman.conversation.parts import CHAT_FIELDS, Opaque, Reasoning, StateKind
+from dragoman.conversation.parts import CHAT_FIELDS, Opaque, Reasoning, Result, StateKind
 from dragoman.conversation.settings import Effort
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace, Turn
 
@@ -53,8 +53,11 @@ def _blocks(refusal: Recognised) -> Iterator[Opaque]:
     facts = refusal.facts
     for message in refusal.conversation.messages:
         for part in message.parts:
-            if type(part) is Opaque and part.origin.dialect == facts.dialect and part.kind not in facts.refused_blocks:
-                yield part
+            for block in part.parts if type(part) is Result else (part,):
+                if type(block) is not Opaque or block.kind in facts.refused_blocks:
+                    continue
+                if block.origin.dialect == facts.dialect:
+                    yield block
 
 
 def unread_block(refusal: Recognised) -> Patch | None:

@@ -112,15 +112,15 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "signature-refused",
-        r"thought signature is not valid|(corrupted|invalid) thought signature|invalid .?signature.? in .?thinking|"
-        r"encrypted content .{1,200}? could not be verified|blocks in the latest assistant message cannot be modified|"
-        + _UNDECRYPTED,
+        r"thought signature is not valid|(corrupted|invalid) thought signature|"
+        r"invalid .?(signature|data).? in .?(redacted_)?thinking|encrypted content .{1,200}? could not be verified|"
+        r"blocks in the latest assistant message cannot be modified|" + _UNDECRYPTED,
         fixed(reasoning_trusted=False),
         lasting=False,
     ),
     _lesson(
         "found-refused",
-        r"invalid encrypted_content in search_result",
+        r"invalid encrypted_content in search_result|each .?\w{1,60}_tool_result.? block must have a corresponding",
         fixed(native_blocks="refuses"),
         lasting=False,
     ),

@@ -1,7 +1,7 @@
 """A result that does not stand right after its call, or not in the order of the calls.
 
 Many providers look for the results of a turn in the message after it. The results move there, in call order. What stood
-between follows them.
+between follows them. A result in the model's own turn moves for every target of another dialect.
 
 Loses order.
 
@@ -31,12 +31,14 @@ from dragoman.rules.rule import rule
 
 @rule(
     "late-result",
-    when=lambda facts: Stance.REFUSES in (facts.late_result, facts.result_order),
+    when=lambda facts: True,
     looks_for=Trait.UNPAIRED,
     loses=Loss.ORDER,
 )
 def late_result(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
+    if Stance.REFUSES not in (facts.late_result, facts.result_order) and not context.translated:
+        return Rewrite(conversation)
     messages = conversation.messages
     answers = pair(messages).answers
     ends = _ends(messages, facts)

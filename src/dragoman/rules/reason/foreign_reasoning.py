@@ -3,8 +3,9 @@
 A signature is only valid where it was issued (fact `reasoning_scope`); elsewhere providers refuse it. They also refuse
 what cannot be a signature: a placeholder, a text, a few bytes, or one that was cut. It is taken off calls and texts.
 If a target has one place for the texts of a turn (fact `last_text_signed`), it gets the signature of the last of them.
-Thinking stays as plain text if the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps
-it as tagged words of the assistant.
+A thought in a turn of the user is left out of a translation, whoever signed it. Other thinking stays as plain text if
+the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps it as tagged words of the
+assistant.
 
 Loses metadata.
 
@@ -27,7 +28,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message
+from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
@@ -41,7 +42,7 @@ from dragoman.rules.tagging import thinking_text
 @rule(
     "foreign-reasoning",
     when=lambda facts: True,
-    looks_for=Trait.SIGNED,
+    looks_for=Trait.SIGNED | Trait.REASONING,
     loses=Loss.METADATA,
     options=("drop", "text"),
     turnwise=lambda context: True,
@@ -54,6 +55,8 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
             return Swap((replace(part, signature=None),), "took off a signature that another model made")
         if type(part) is Text and part.signature is not None and facts.last_text_signed and not _is_last(message, part):
             return Swap((replace(part, signature=None),), "took off a signature that only a turn's last text can have")
+        if type(part) is Reasoning and message.role is not Role.ASSISTANT and context.translated:
+            return Swap((), "left out thinking in a turn that is not the model's")
         if type(part) is Reasoning and part.state is not None:
             if not fits(part.state, facts):
                 return _unproven(part, context)
