@@ -13,7 +13,7 @@ from tests.shapes.agent_loops import chat_agent
 
 from dragoman import Change
 from dragoman.engine.library.report_summary import WrittenReport, find_report
-from dragoman.gateway.records import request_record
+from dragoman.gateway.records import recording
 from dragoman.testing import emulator
 
 Wire = dict[str, Any]
@@ -164,7 +164,7 @@ def test_a_report_of_shared_changes_is_looked_for_once(tmp_path: Path, monkeypat
         found.append(find_report(changes))
         return found[-1]
 
-    monkeypatch.setattr(request_record, "find_report", note)
+    monkeypatch.setattr(recording, "find_report", note)
     with serving(tmp_path, "anthropic", "claude-sonnet-4-6") as (running, _):
         turns = [{"role": "system", "content": LONG}, {"role": "user", "content": "Hi"}]
         for _ in range(3):

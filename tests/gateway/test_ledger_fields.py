@@ -13,9 +13,8 @@ from dragoman.engine.exchange.target_attempt import TriedTarget
 from dragoman.engine.history.session_turns import CacheOutcome
 from dragoman.engine.history.trimming import TrimStatistics
 from dragoman.engine.library.report_summary import ReportHeaders, WrittenReport
-from dragoman.engine.tokens.answer_tally import Spent
-from dragoman.gateway.records import request_record
-from dragoman.gateway.records.request_record import Cost
+from dragoman.engine.tokens.answer_tally import Cost, Spent
+from dragoman.gateway.records import recording
 from dragoman.store.ledger_entry import Entry
 
 REPORT = WrittenReport((), b'["changed"]', ReportHeaders(b"changed", b"added"), {})
@@ -88,7 +87,7 @@ VALUES: dict[str, Any] = {
 
 def written(**changed: Any) -> Entry:
     record: Any = SimpleNamespace(**vars(RECORD) | changed)
-    return request_record._entry(record, REPORT, True)
+    return recording._entry(record, REPORT, True)
 
 
 def test_every_value_of_an_entry_stands_in_its_own_field() -> None:
@@ -107,7 +106,7 @@ def test_what_failed_stands_in_its_own_fields() -> None:
 
 def test_every_value_of_a_line_stands_in_its_own_field() -> None:
     routed: Any = SimpleNamespace(decision="decision", session="chat")
-    line = msgspec.structs.asdict(request_record._line("warning", written(), REPORT, routed, 0.2))
+    line = msgspec.structs.asdict(recording._line("warning", written(), REPORT, routed, 0.2))
     assert line.pop("ms") > 0.0
     assert line.pop("trimmed") == TRIMMED.figures()
     same = ("id", "asked", "target", "attempts", "lessons", "estimated", "overhead_us", "status", "cost", "socket")

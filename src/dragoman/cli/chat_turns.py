@@ -20,13 +20,13 @@ from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, AttemptFailed, GaveUp, Streaming, StreamingAll
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.report_summary import FoldedChange, fold
-from dragoman.engine.tokens.answer_tally import Spent
+from dragoman.engine.tokens.answer_tally import Cost, Spent
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.callers import OWNER, Refused
+from dragoman.gateway.callers.caller import OWNER, Refused
 from dragoman.gateway.http.client_errors import as_failure
 from dragoman.gateway.models.model_names import find_lead
 from dragoman.gateway.models.model_routing import choose_model
-from dragoman.gateway.records.request_record import Cost, find_cost
+from dragoman.gateway.records.recording import find_cost
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch, Dispatcher

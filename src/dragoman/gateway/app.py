@@ -9,8 +9,9 @@ from pathlib import Path
 
 from dragoman.dialects.registry import caller_dialect
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.callers import Caller, Refused, identify, may_look, recognise
+from dragoman.gateway.callers.caller import Caller, Refused, may_look
 from dragoman.gateway.callers.console_sessions import FOREIGN, is_own_page
+from dragoman.gateway.callers.identification import identify, recognise
 from dragoman.gateway.http.client_errors import tell_fault
 from dragoman.gateway.http.inbound import ClientGone, Inbound, Message, Receive, Scope, Send
 from dragoman.gateway.http.outbound import Outbound

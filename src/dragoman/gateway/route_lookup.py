@@ -10,7 +10,7 @@ from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import Job, Route
 from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, unserved_path
-from dragoman.gateway.callers.callers import Refused, nothing_at
+from dragoman.gateway.callers.caller import Refused, nothing_at
 from dragoman.gateway.endpoints import conversations, count_tokens, generate, models, stored_answers
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound

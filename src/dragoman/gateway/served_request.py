@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.gateway.callers.callers import Caller, begin_work
+from dragoman.gateway.callers.caller import Caller, begin_work
 from dragoman.gateway.http.inbound import Inbound, ReadInbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services

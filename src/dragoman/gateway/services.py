@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.log import LogLevel
 from dragoman.config.schema.store import StoreKind
 from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.gateway.callers.caller import Caller, Slot
 from dragoman.gateway.config_names import known_names
 from dragoman.gateway.http.inbound import CoarseTimer
 from dragoman.gateway.live_config import LiveConfig
@@ -32,7 +32,7 @@ from dragoman.gateway.records.metrics import LiveFigures, MetricsSnapshot, summe
 from dragoman.gateway.records.metrics_board import BoardPlace
 from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.store_spans import traced
-from dragoman.gateway.records.stored_prompt_record import record_stored
+from dragoman.gateway.records.stored_prompt_record import book_stored, record_stored
 from dragoman.gateway.state.kept_conversations import KeptConversations
 from dragoman.gateway.tools.tool_runs import GatewayTools
 from dragoman.profiles.profile import Profiles
@@ -47,9 +47,6 @@ from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
 from dragoman.upstream.media_fetch import MediaFetcher
 from dragoman.upstream.stored_prompts import StoredBooking
-
-if TYPE_CHECKING:
-    pass
 
 
 class ModelStates(msgspec.Struct):
@@ -170,6 +167,10 @@ class Services:
         self.store.reconfigure(options_of(config))
         self.conversations.reconfigure(config.server)
 
+    def slot(self, caller: Caller) -> Slot:
+        """A place for a request of this caller, not taken yet."""
+        return Slot(self.records.metrics, self.traffic.concurrent, self.live.config.server.max_concurrent, caller)
+
     async def close(self) -> None:
         self.models.lists.close()
         await self.dispatcher.close()
@@ -181,7 +182,8 @@ class Services:
             self.records.spans.close()
 
     def _note_stored(self, booked: StoredBooking) -> None:
-        record_stored(self, booked)
+        record_stored(self.records, self.store, next(self.traffic.ids), booked)
+        book_stored(self.store.budgets, self.live.config.keys, self.clocks, booked)
 
     async def all_metrics(self) -> MetricsSnapshot:
         """The metrics of this process and of all that serve beside it."""

@@ -137,6 +137,18 @@ class Spent(msgspec.Struct, frozen=True, gc=False):
     """Whether the provider has not reported all of them."""
 
 
+class Cost(msgspec.Struct, frozen=True, gc=False):
+    """An amount in the currency of the prices."""
+
+    amount: float
+    reported: bool = False
+    """Whether the provider itself states it."""
+
+    def header(self) -> str:
+        """The amount in plain digits, to a billionth."""
+        return f"{self.amount:.9f}".rstrip("0").rstrip(".")
+
+
 NOTHING_SPENT = Spent()
 
 

@@ -8,7 +8,7 @@ from dragoman.config.schema.keys import Budget, Unpriced
 from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
 from dragoman.conversation.replies import Usage
 from dragoman.engine.exchange.destination import TargetRoute
-from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.caller import Caller, Refused
 from dragoman.gateway.http.outbound import Headers, header
 from dragoman.store.clock import Clocks
 from dragoman.store.contracts.budgets import Budgets, Exhausted, Periods, Spending, periods_at

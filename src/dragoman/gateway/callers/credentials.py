@@ -9,7 +9,7 @@ from dragoman.config.clients import Clients
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.registry import dialect, model_listing
 from dragoman.engine.answer.stream_redaction import Redaction
-from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.http.inbound import KEY_HEADER, KEY_HEADERS, Inbound
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.store.journals.redaction import Redactor

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.registry import dialect
-from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.caller import Caller, Refused
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, RateLimits
 
 

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, Iterable
 
 import msgspec
 
-from dragoman.gateway.callers.callers import Caller, Refused, identify
+from dragoman.gateway.callers.caller import Caller, Refused
+from dragoman.gateway.callers.identification import identify
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.served_request import ServedRequest

@@ -9,7 +9,7 @@ from importlib.resources import files
 import msgspec
 
 from dragoman.dialects.registry import all_dialects
-from dragoman.gateway.callers.callers import nothing_at
+from dragoman.gateway.callers.caller import nothing_at
 from dragoman.gateway.http.outbound import Headers
 from dragoman.gateway.served_request import ServedRequest
 

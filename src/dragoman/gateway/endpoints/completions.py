@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH, CompletionAnswers, parse_completion
-from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.callers.caller import Caller
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
 from dragoman.gateway.models.model_names import find_lead

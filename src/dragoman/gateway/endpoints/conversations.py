@@ -13,7 +13,7 @@ from dragoman.config.schema.config_file import Config
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredTurn
 from dragoman.dialects.dialect import Dialect
-from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.state.stored_answers import removed_items
 from dragoman.gateway.state.stored_chains import find_turns

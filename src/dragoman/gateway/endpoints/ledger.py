@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.errors import near_match
-from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.store.cache_report import cache_report

@@ -10,7 +10,7 @@ from dragoman.config.model_lookup import asked_name
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import ListedModel, ModelListing
 from dragoman.dialects.registry import caller_dialect, model_listing
-from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.callers.credentials import find_list_credential
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.models.live_models import Entry, context_window

@@ -21,14 +21,15 @@ from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.engine.tokens.token_estimate import estimate_text
 from dragoman.gateway.callers.budgets import hold, refuse_unpriced
-from dragoman.gateway.callers.callers import Refused, Slot
+from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.http.inbound import ClientGone, noticing
 from dragoman.gateway.http.outbound import JSON, Headers, header
 from dragoman.gateway.models.model_limits import ModelLimiter
 from dragoman.gateway.models.model_names import find_destinations
-from dragoman.gateway.records.request_record import GONE, LONGEST_NAME
+from dragoman.gateway.records.recording import LONGEST_NAME
+from dragoman.gateway.records.request_record import GONE
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.store.ledger_entry import Entry
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -92,7 +93,7 @@ async def relay(
     `form`: the one whose vendor has the path."""
     services, inbound, caller = request.services, request.inbound, request.caller
     started = time.perf_counter()
-    with Slot(services, caller):
+    with services.slot(caller):
         received = await request.body()
         request.outbound.work = request.work(received)
         with noticing(inbound, len(received)):

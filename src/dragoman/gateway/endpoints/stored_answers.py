@@ -7,7 +7,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.background import BackgroundForm
 from dragoman.dialects.contracts.stored_answers import StoredAnswers
 from dragoman.dialects.dialect import Dialect
-from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.http.outbound import SSE
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.state.background_answers import cancel, find_state, follow, remove

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.library.report_summary import ID_HEADER
-from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.endpoints.generate import GOING_AWAY
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.sockets.open_sockets import SOCKETS_PER_KEY

@@ -9,7 +9,7 @@ from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.answer.client_failures import failure_of
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.http.inbound import BodyEncodingRefused, BodyTooLarge, BodyTooSlow
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.records.records import Records

@@ -21,7 +21,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import ModelListing
 from dragoman.dialects.registry import model_listing
 from dragoman.engine.exchange.destination import TargetRoute
-from dragoman.gateway.callers.callers import LONGEST_MODEL, Caller, Refused, may_ask
+from dragoman.gateway.callers.caller import LONGEST_MODEL, Caller, Refused, may_ask
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.models.live_models import Entry
 from dragoman.gateway.services import Services

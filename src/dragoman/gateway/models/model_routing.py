@@ -24,7 +24,7 @@ from dragoman.engine.history.units import UnitKind
 from dragoman.engine.routing.candidates import Candidate
 from dragoman.engine.routing.decide import LastUse, RouterQuestion, Routing
 from dragoman.engine.routing.sessions import session_key, starts_anew
-from dragoman.gateway.callers.callers import Caller, Refused, may_ask
+from dragoman.gateway.callers.caller import Caller, Refused, may_ask
 from dragoman.gateway.models.routed_request import RoutedRequest
 from dragoman.gateway.models.side_requests import SideRequest, ask_model
 from dragoman.gateway.services import Services

@@ -19,8 +19,9 @@ from dragoman.engine.exchange.steps import Answered
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapt import read
 from dragoman.gateway.callers.budgets import estimate_cost, hold
-from dragoman.gateway.callers.callers import Caller
-from dragoman.gateway.records.request_record import RequestRecord, record_request
+from dragoman.gateway.callers.caller import Caller
+from dragoman.gateway.records.recording import record_request
+from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.services import Services
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination, Routes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,11 +12,9 @@ from dragoman.config.validation import is_loopback
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.routing.candidates import Decision
+from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.store.ledger_entry import Entry
 from dragoman.upstream.health import COUNTED
-
-if TYPE_CHECKING:
-    from dragoman.gateway.records.request_record import RequestRecord
 
 MOST = 200
 """Requests with their bodies."""

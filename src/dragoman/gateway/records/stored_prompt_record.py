@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from dragoman.config.schema.keys import ClientKey
 from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.changes import Change, Loss
 from dragoman.engine.history.stored_prompts import STORED_PROMPT
 from dragoman.engine.library.report_summary import write_report
-from dragoman.store.contracts.budgets import periods_at
+from dragoman.gateway.records.records import Records
+from dragoman.store.clock import Clocks
+from dragoman.store.contracts.budgets import Budgets, periods_at
 from dragoman.store.ledger_entry import Entry
+from dragoman.store.store import Store
 from dragoman.upstream.stored_prompts import StoredBooking
 
-if TYPE_CHECKING:
-    from dragoman.gateway.services import Services
 
-
-def record_stored(services: Services, booked: StoredBooking) -> None:
-    """Put it into the ledger, the counts and the log, and count it against the budget of its key."""
-    records, store, destination = services.records, services.store, booked.destination
+def record_stored(records: Records, store: Store, id: str, booked: StoredBooking) -> None:
+    """Put it into the ledger, the counts and the log, under an id of its own."""
+    destination = booked.destination
     report = write_report((Change(STORED_PROMPT, "", booked.did, str(Loss.NOTHING), "added"),))
     entry = Entry(
-        id=next(services.traffic.ids),
+        id=id,
         time=time.time(),
         caller=booked.caller,
         client_dialect=destination.target.dialect,
@@ -42,6 +43,10 @@ def record_stored(services: Services, booked: StoredBooking) -> None:
     records.metrics.add(entry, report.counts)
     line = {"event": STORED_PROMPT, "id": entry.id, "key": entry.caller, "target": entry.target, "did": booked.did}
     records.lines.add(LogLevel.INFO, {**line, "cost": round(booked.cost, 9)})
-    key = services.live.config.keys.get(booked.caller)
+
+
+def book_stored(budgets: Budgets, keys: Mapping[str, ClientKey], clocks: Clocks, booked: StoredBooking) -> None:
+    """Count it against the budget of its key."""
+    key = keys.get(booked.caller)
     if key is not None and key.budget is not None:
-        store.budgets.settle(booked.caller, periods_at(key.budget, services.clocks.wall()), booked.cost)
+        budgets.settle(booked.caller, periods_at(key.budget, clocks.wall()), booked.cost)

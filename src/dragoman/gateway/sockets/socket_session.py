@@ -21,7 +21,8 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.answer.client_failures import render_failure
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.callers import Refused, begin_work, identify
+from dragoman.gateway.callers.caller import Refused, begin_work
+from dragoman.gateway.callers.identification import identify
 from dragoman.gateway.endpoints.generate import GOING_AWAY, generate, is_ending
 from dragoman.gateway.http.client_errors import as_failure, tell_fault
 from dragoman.gateway.http.inbound import ClientGone, Message

@@ -17,13 +17,14 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
+from dragoman.dialects.contracts.background import BackgroundForm
 from dragoman.dialects.registry import dialect
-from dragoman.gateway.callers.callers import Caller, Refused, begin_work
+from dragoman.gateway.callers.caller import Caller, Refused, begin_work
 from dragoman.gateway.http.inbound import Inbound, ReadInbound
 from dragoman.gateway.http.outbound import SSE, Outbound
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
+from dragoman.gateway.state.background_job import AnswerTooLong, BackgroundJob
 from dragoman.gateway.state.stored_chains import shorten
 from dragoman.store.contracts.stored_responses import StoredResponse
 from dragoman.wire.error_bodies import parse_failure
@@ -33,8 +34,6 @@ MOST_JOBS = 256
 """Of one process."""
 _MOST_EVENTS = 3 << 20
 """Bytes of events that are kept to be streamed again."""
-MOST_HELD, _OF_EVENT = 64 << 20, 64
-"""Bytes of all events of an answer, and what each takes beside its text."""
 _BEAT, _DEAD = 5.0, 60.0
 """Seconds between two beats, and without one after which a job is taken for dead."""
 _TRIES = 8
@@ -48,66 +47,6 @@ _STOPPED = Failure(FailureKind.SERVER, "the gateway was shut down while it made 
 
 Generate = Callable[..., Awaitable[None]]
 """The endpoint that answers a request."""
-
-
-class AnswerTooLong(Exception):
-    """An answer is longer than one in the background may be."""
-
-
-class BackgroundJob:
-    """One answer under way in this process."""
-
-    def __init__(self, id: str, caller: Caller, ask: BackgroundAsk, form: BackgroundForm) -> None:
-        self.id = id
-        self.caller = caller
-        self.ask = ask
-        self.form = form
-        self.events: list[bytes] = []
-        self.size = 0
-        self.state = form.render_queued(id, ask, int(time.time()))
-        self.stored = StoredResponse(ask.items, self.state, ask.previous)
-        self.is_ending = False
-        self.is_over = False
-        self.is_cancelled = False
-        self.task: asyncio.Task[None] | None = None
-        self._changed = asyncio.Event()
-
-    def add(self, events: list[bytes]) -> None:
-        """Keep events for those that follow them. Raises AnswerTooLong: a provider may send them without end."""
-        self.size += sum(map(len, events)) + _OF_EVENT * len(events)
-        if self.ask.streams:
-            self.events += events
-        if self.size > MOST_HELD:
-            raise AnswerTooLong
-        self.notify()
-
-    def cancel(self) -> None:
-        """End it; nothing more is written of it."""
-        self.is_cancelled = True
-        self.stop()
-
-    def stop(self) -> None:
-        """End it, unless it does already."""
-        if self.task is not None and not self.is_ending:
-            self.task.cancel()
-
-    def notify(self) -> None:
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
-
-    async def follow(self, since: int) -> AsyncIterator[bytes]:
-        """The events after the one with this number, as they come."""
-        at = 0
-        while True:
-            changed = self._changed
-            while at < len(self.events):
-                event = self.events[at]
-                at += 1
-                if self.form.number(event) > since:
-                    yield event
-            if self.is_over:
-                return
-            await changed.wait()
 
 
 async def queue_job(services: Services, caller: Caller, client: str, body: bytes) -> BackgroundJob | None:

@@ -19,7 +19,7 @@ from dragoman.engine.history.compaction import (
     question,
     task_for,
 )
-from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.caller import Caller, Refused
 from dragoman.gateway.models.side_requests import SideRequest, ask_model
 from dragoman.gateway.services import Services
 from dragoman.upstream.auth.caller_credential import CallerCredential

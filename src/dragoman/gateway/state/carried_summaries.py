@@ -35,7 +35,7 @@ from dragoman.engine.history.carried_summary import (
 from dragoman.engine.history.compaction import PrefixSummary, UsedSummary
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.report_summary import MODEL_HEADER
-from dragoman.gateway.callers.callers import Caller, Refused, begin_work
+from dragoman.gateway.callers.caller import Caller, Refused, begin_work
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.http.outbound import Outbound, header
 from dragoman.gateway.models.model_names import find_lead

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dragoman.config.schema.server import ServerConfig
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
 from dragoman.gateway.records.metrics_board import BoardPlace
 from dragoman.gateway.sockets.open_sockets import OpenSockets
+from dragoman.gateway.state.background_job import BackgroundJob
 from dragoman.gateway.state.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.gateway.state.seals import Seals
 from dragoman.gateway.state.stored_beginnings import StoredBeginnings
 from dragoman.store.clock import Clock
 from dragoman.upstream.stored_prompts import StoredPrompts
-
-if TYPE_CHECKING:
-    from dragoman.gateway.state.background_answers import BackgroundJob
 
 _SUMMARIES_AT_ONCE = 4
 _SUMMARY_FAILURES, _SUMMARY_PAUSE = 3, 300.0

@@ -21,7 +21,7 @@ from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.stored_answers import AnswerKeeper, StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.registry import dialect
 from dragoman.engine.memory.continued_requests import KnownBody
-from dragoman.gateway.callers.callers import Refused, begin_work
+from dragoman.gateway.callers.caller import Refused, begin_work
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services

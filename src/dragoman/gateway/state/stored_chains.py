@@ -11,7 +11,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.callers.callers import Refused, begin_work
+from dragoman.gateway.callers.caller import Refused, begin_work
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_beginnings import Beginning, cut, find_beginning, make_beginning
 from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses

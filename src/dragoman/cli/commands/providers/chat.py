@@ -267,7 +267,7 @@ class Talk:
 
     def _check_model(self, name: str) -> None:
         from dragoman.conversation.dialect_names import DEFAULT_DIALECT
-        from dragoman.gateway.callers.callers import OWNER, Refused
+        from dragoman.gateway.callers.caller import OWNER, Refused
         from dragoman.gateway.models.model_names import find_lead
 
         try:
@@ -277,7 +277,7 @@ class Talk:
 
     def _list_models(self) -> None:
         from dragoman.conversation.dialect_names import DEFAULT_DIALECT
-        from dragoman.gateway.callers.callers import OWNER
+        from dragoman.gateway.callers.caller import OWNER
         from dragoman.gateway.models.model_names import visible_names
 
         names = list(self._runner.run(visible_names(self._services, OWNER, DEFAULT_DIALECT)))
