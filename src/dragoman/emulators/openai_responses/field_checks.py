@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from dragoman.emulators.chat.openai import request_types as words
+from dragoman.emulators.chat.service import ChatRefusal
 from dragoman.emulators.native_api import FieldCheck, ProviderRefusal, anything
 
 
@@ -14,31 +16,26 @@ class ResponsesRefusal(ProviderRefusal):
     usual_kind = "invalid_request_error"
 
     def __init__(
-        self, message: str, param: str | None = None, code: str | None = None, status: int = 400, kind: str = ""
+        self, message: str, param: str | None = None, code: str | int | None = None, status: int = 400, kind: str = ""
     ) -> None:
         super().__init__(message, status, kind)
         self.param = param
         self.code = code
 
 
-_KINDS: tuple[tuple[type, str], ...] = (
-    (bool, "a boolean"),
-    (str, "a string"),
-    (int, "an integer"),
-    (float, "a decimal"),
-    (list, "an array"),
-    (dict, "an object"),
-)
+def _raised(refusal: ChatRefusal) -> ResponsesRefusal:
+    """What Chat says too, in the same words."""
+    return ResponsesRefusal(refusal.message, refusal.param, refusal.code)
 
 
 def missing(at: str) -> ResponsesRefusal:
     """A required key is missing."""
-    return ResponsesRefusal(f"Missing required parameter: '{at}'.", at, "missing_required_parameter")
+    return _raised(words.missing(at))
 
 
 def unknown(at: str) -> ResponsesRefusal:
     """An unknown key."""
-    return ResponsesRefusal(f"Unknown parameter: '{at}'.", at, "unknown_parameter")
+    return _raised(words.unknown(at))
 
 
 def not_among(value: Any, choices: Sequence[str], at: str) -> ResponsesRefusal:
@@ -56,8 +53,7 @@ def listed(choices: Sequence[str]) -> str:
 
 def wrong_type(value: Any, expected: str, at: str) -> ResponsesRefusal:
     """A value of the wrong JSON type."""
-    got = next((name for kind, name in _KINDS if isinstance(value, kind)), "null")
-    return ResponsesRefusal(f"Invalid type for '{at}': expected {expected}, but got {got} instead.", at, "invalid_type")
+    return _raised(words.wrong_type(at, expected, value))
 
 
 def _typed(expected: str, *kinds: type) -> FieldCheck:
@@ -80,17 +76,9 @@ def number(low: float, high: float) -> FieldCheck:
     def check(value: Any, at: str) -> None:
         typed(value, at)
         if value < low:
-            raise ResponsesRefusal(
-                f"Invalid '{at}': decimal below minimum value. Expected a value >= {low:g}, but got {value} instead.",
-                at,
-                "decimal_below_min_value",
-            )
+            raise _raised(words.below(at, "decimal", low, value))
         if value > high:
-            raise ResponsesRefusal(
-                f"Invalid '{at}': decimal above maximum value. Expected a value <= {high:g}, but got {value} instead.",
-                at,
-                "decimal_above_max_value",
-            )
+            raise _raised(words.above(at, "decimal", high, value))
 
     return check
 
@@ -102,11 +90,7 @@ def integer(low: int | None = None) -> FieldCheck:
     def check(value: Any, at: str) -> None:
         typed(value, at)
         if low is not None and value < low:
-            raise ResponsesRefusal(
-                f"Invalid '{at}': integer below minimum value. Expected a value >= {low}, but got {value} instead.",
-                at,
-                "integer_below_min_value",
-            )
+            raise _raised(words.below(at, "integer", low, value))
 
     return check
 
@@ -117,19 +101,9 @@ def sized(low: int, high: int) -> FieldCheck:
     def check(value: Any, at: str) -> None:
         text(value, at)
         if len(value) < low:
-            raise ResponsesRefusal(
-                f"Invalid '{at}': empty string. Expected a string with minimum length {low}, but got an empty string "
-                "instead.",
-                at,
-                "empty_string",
-            )
+            raise _raised(words.empty_string(at))
         if len(value) > high:
-            raise ResponsesRefusal(
-                f"Invalid '{at}': string too long. Expected a string with maximum length {high}, but got a string "
-                f"with length {len(value)} instead.",
-                at,
-                "string_above_max_length",
-            )
+            raise _raised(words.too_long(at, high, value))
 
     return check
 
