@@ -73,3 +73,54 @@ def test_members_of_the_other_api() -> None:
         ("foreign-field", "/prediction"),
     ]
     assert orjson.loads(sent(asked(max_tool_calls=3), "openai/gpt-4o").body).keys() == {"model", "messages"}
+
+
+ITEM: Wire = {"id": "rs_1", "summary": [{"type": "summary_text", "text": "hmm"}]}
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "openrouter/openai/gpt-4o", "deepseek/deepseek-chat"])
+@pytest.mark.parametrize(
+    ("field", "thought"), [("reasoning", ITEM), ("reasoning_content", [ITEM]), ("reasoning_details", "hmm")]
+)
+def test_a_thought_of_another_type_is_left_out(target: str, field: str, thought: Any) -> None:
+    done = sent(asked({"role": "assistant", "content": "Yes", field: thought}, HI), target)
+    assert b"hmm" not in done.body
+    assert reported(done) == [("off-schema", f"/messages/1/{field}")]
+
+
+@pytest.mark.parametrize("thought", [ITEM, [ITEM]])
+def test_a_thought_of_another_type_is_a_field_like_any_other(thought: Any) -> None:
+    """For a server that nobody knows it stays, and elsewhere the report says that it went."""
+    body = asked({"role": "assistant", "content": "Yes", "reasoning": thought}, HI)
+    assert sent(body, "openai-compatible/m").json["messages"] == body["messages"]
+    assert ("off-schema", "/messages/1/reasoning") in reported(sent(body, "anthropic/claude-opus-4-8"))
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "fireworks/m", "anthropic/claude-opus-4-8"])
+def test_an_empty_name_is_none(target: str) -> None:
+    done = sent(asked({"role": "assistant", "name": "", "content": "Yes"}, {**HI, "name": ""}), target)
+    assert b'"name"' not in done.body
+    assert [one for one in reported(done) if one[0] == "refused-name"] == [
+        ("refused-name", "/messages/1"),
+        ("refused-name", "/messages/2"),
+    ]
+
+
+@pytest.mark.parametrize("target", ["vllm/m", "sglang/m", "together/m", "openai/gpt-5"])
+@pytest.mark.parametrize("effort", ["HIGH", "", 3])
+def test_an_effort_that_is_no_word_for_one(target: str, effort: Any) -> None:
+    assert reported(sent(asked(reasoning_effort=effort), target)) == [("off-schema", "/reasoning_effort")]
+
+
+@pytest.mark.parametrize("target", ["qwen/m", "openai/gpt-4o"])
+def test_a_result_among_the_parts_of_a_turn(target: str) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "a lake"}
+    body = asked({"role": "assistant", "tool_calls": [call]}, {"role": "user", "content": [result]})
+    assert sent(body, target).json["messages"][2] == {"role": "tool", "tool_call_id": "c1", "content": "a lake"}
+
+
+@pytest.mark.parametrize("given", [{"type": "message", "content": "Hi"}, {"role": "USER", "content": "Hi"}])
+def test_xai_takes_items_of_the_published_form(given: Wire) -> None:
+    done = sent(items(given), "xai-responses/grok-4.3")
+    assert done.json["input"][1]["role"] == "user"

@@ -148,7 +148,7 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
     else:
         role, code = _TURNS[kind]
         if turn.name is not UNSET:
-            name = turn.name or None
+            name = turn.name
             if name is None:
                 return None
     seen = 0 if name is None else _NAMED
@@ -312,7 +312,7 @@ def _parse_turn(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Messa
         _ROLES.get(wire.role, USER),
         _parse_content(content, index),
         index,
-        name=wire.name or None,
+        name=wire.name if wire.name is not UNSET else None,
         hint=cache_hint(wire.cache_control),
         extras=_extras(wire, extras, _FOREIGN_TO_PLAIN),
         listed=content[:1] == b"[",
@@ -323,8 +323,10 @@ def _parse_turn(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Messa
 def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Message:
     content = bytes(wire.content)
     parts: list[Part] = []
+    foreign: tuple[str, ...] = _FOREIGN_TO_ASSISTANT
     if wire.reasoning_content is not ABSENT or wire.reasoning is not ABSENT or wire.reasoning_details is not ABSENT:
         parts += parse_reasoning(wire.reasoning_content, wire.reasoning, wire.reasoning_details)
+        foreign = (*foreign, *[name for name, first in _THOUGHTS if bytes(getattr(wire, name))[:1] not in (b"", first)])
     calls = wire.tool_calls
     pictures = _parse_pictures(bytes(wire.images)) if wire.images is not ABSENT else []
     if content != EMPTY or not (calls or wire.function_call or pictures):
@@ -339,13 +341,13 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
         arguments = parse_arguments(bytes(function.arguments))
         parts.append(Call("", function.name, arguments, wire_form=LEGACY, extras=unknown))
     signed = wire.extra_content is not ABSENT and _sign_text(parts, bytes(wire.extra_content))
-    foreign = _FOREIGN_TO_ASSISTANT if signed else (*_FOREIGN_TO_ASSISTANT, "extra_content")
+    foreign = foreign if signed else (*foreign, "extra_content")
     foreign = foreign if pictures else (*foreign, "images")
     return Message(
         ASSISTANT,
         tuple(parts),
         index,
-        name=wire.name or None,
+        name=wire.name if wire.name is not UNSET else None,
         hint=cache_hint(wire.cache_control),
         extras=_extras(wire, extras, foreign, "tool_calls"),
         listed=content[:1] == b"[",
@@ -515,6 +517,8 @@ _FOREIGN_TO_PLAIN = (
     *("function_call", "audio", "annotations", "prefix", "partial", "extra_content", "images"),
 )
 _FOREIGN_TO_ASSISTANT = ("tool_call_id",)
+_THOUGHTS = (("reasoning_content", b'"'), ("reasoning", b'"'), ("reasoning_details", b"["))
+"""The fields of thinking, and how what is read of them begins."""
 _IN_RESULT = (tuple(name for name in _FOREIGN_TO_PLAIN if name != "tool_call_id"), "tool_call_id")
 _IN_LEGACY = (_FOREIGN_TO_PLAIN, "name")
 _FIELDS = ("name", *_FOREIGN_TO_PLAIN)

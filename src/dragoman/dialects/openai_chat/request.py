@@ -94,7 +94,7 @@ FORM = WireForm(
     part_types=types_by_members(
         text="text", image_url="image_url", input_audio="input_audio", file="file", refusal="refusal"
     ),
-    optional={"refusal": b'"n'},
+    optional={"refusal": b'"n', "reasoning_content": b'"n', "reasoning": b'"n', "reasoning_details": b"[n"},
     pictures_apart=True,
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)

@@ -146,6 +146,9 @@ class ChatAssistant(WireObject, tag="assistant", tag_field="role"):
     ] = UNSET
     refusal: Annotated[UnsetType, Holds(str | None)] = UNSET
     function_call: Annotated[UnsetType, Holds(ChatLegacyCall | None)] = UNSET
+    reasoning_content: Annotated[UnsetType, Holds(str | None)] = UNSET
+    reasoning: Annotated[UnsetType, Holds(str | None)] = UNSET
+    reasoning_details: Annotated[UnsetType, Holds(list[Raw] | None)] = UNSET
     parts: UnsetType = UNSET
     blocks: UnsetType = UNSET
     text: UnsetType = UNSET

@@ -54,6 +54,8 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
             return _without_tool_names(message)
         if message.name is None:
             return None
+        if not message.name and (facts.message_name is Stance.REFUSES or facts.message_name_pattern):
+            return edit(replace(message, name=None), "took off its empty name", loses=Loss.NOTHING)
         if facts.message_name is not Stance.REFUSES:
             return _fitted(message, form) if facts.message_name_pattern else None
         if in_text:
@@ -82,4 +84,4 @@ def _fitted(message: Message, form: re.Pattern[str]) -> Edit | None:
     if message.name is None or form.fullmatch(message.name):
         return None
     name = "".join([letter if form.fullmatch(letter) else "_" for letter in message.name])
-    return edit(replace(message, name=name or None), f"wrote its name as {name}" if name else "took off its empty name")
+    return edit(replace(message, name=name), f"wrote its name as {name}")
