@@ -45,6 +45,17 @@ def test_only_what_is_missing_is_added(body: bytes) -> None:
     assert complete(body, SHAPE) == CASES[body]
 
 
+@pytest.mark.parametrize(
+    ("given", "left"), [(b',"annotations":null', b""), (b',"annotations":[]', b',"annotations":[]')]
+)
+def test_a_chat_answer_keeps_annotations_unless_they_are_null(given: bytes, left: bytes) -> None:
+    head = b'{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":'
+    tail = b'},"logprobs":null,"finish_reason":"stop"}],"usage":{"total_tokens":0}}'
+    body = head + b'"assistant","content":"x","refusal":null%b' + tail
+    translation = Translation("openai-chat", "openai-chat", context=ASKED, completes=True)
+    assert translation.whole(body % given) == body % left
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),
     lambda inner: (

@@ -62,6 +62,8 @@ UNKNOWN = {
     "a text that ends early": WORD.replace(b"word", b'word"'),
     "a member more": WORD.replace(b"word", b'word","done":"'),
     "a text that does not end": WORD.replace(b"word", b"word\\"),
+    "space before the text": WORD.replace(b'"word"', b' "word"'),
+    "a line break behind the text": WORD.replace(b'"word"', b'"word"\n'),
     "a raw line break": WORD.replace(b"word", b"wo\nrd"),
     "a bad escape": WORD.replace(b"word", b"\\x"),
     "half a surrogate": WORD.replace(b"word", b"\\ud83d"),

@@ -638,7 +638,7 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
         return None
     message = first.message
     calls = not _is_empty(message.tool_calls) or not _is_empty(message.function_call)
-    stop = parse_stop(first.finish_reason, calls, not _is_empty(message.refusal))
+    stop = parse_stop(first.finish_reason, calls, bool(message.refusal))
     return None if _is_empty(glanced.usage) else count_usage(glanced.usage), stop
 
 

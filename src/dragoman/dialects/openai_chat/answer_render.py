@@ -305,17 +305,17 @@ def complete_answer(body: bytes, context: AnswerContext) -> bytes:
 
 def _is_whole(body: bytes) -> bool:
     """A quick look: most answers of most vendors need nothing."""
-    if _MARK in body:
+    if body.find(_MARK) >= 0:
         return False
     try:
         answer = decode_whole(body)
     except UNREADABLE:
         return False
-    return all(
-        bytes(choice.message.annotations) != b"null"
-        and len(set(map(_call_id, choice.message.tool_calls))) == len(choice.message.tool_calls)
-        for choice in answer.choices
-    )
+    for choice in answer.choices:
+        calls = choice.message.tool_calls
+        if len(calls) > 1 and len(set(map(_call_id, calls))) < len(calls):
+            return False
+    return True
 
 
 _call_id = attrgetter("id")

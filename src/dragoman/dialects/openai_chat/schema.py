@@ -358,7 +358,7 @@ class GlancedMessage(msgspec.Struct, gc=False):
 
     tool_calls: Raw = ABSENT
     function_call: Raw = ABSENT
-    refusal: Raw = ABSENT
+    refusal: str | None = None
 
 
 class GlancedChoice(msgspec.Struct, gc=False):
@@ -413,7 +413,7 @@ class WholeMessage(msgspec.Struct, gc=False):
     content: Raw
     refusal: Raw
     tool_calls: list[WholeCall] = []
-    annotations: Raw = ABSENT
+    annotations: list[Raw] = []
 
 
 class WholeLogprobs(msgspec.Struct, gc=False):

@@ -32,7 +32,6 @@ _TEXTS = rb'(?:[^"\\e\x00-\x1f]++|e(?!rror)|\\["\\/bfnrt]|\\u(?!00[2-7]|[dD][89a
 _NUMBERS = rb"(?:0|[1-9][0-9]*+)"
 
 ValueCheck = Callable[[str], bool]
-_QUOTE = ord('"')
 _decode_text = msgspec.json.Decoder(str).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 
@@ -84,7 +83,7 @@ class FrameTemplate:
             text = _decode_text(value)
         except _UNREADABLE:
             return b""
-        if "error" in text or value[0] != _QUOTE or value[-1] != _QUOTE:
+        if "error" in text or value.strip() != value:
             return b""
         return self._rest_before + value + self._rest_after if self._is_cut else frame
 

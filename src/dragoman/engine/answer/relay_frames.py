@@ -100,8 +100,9 @@ class RelayFrames:
             return b""
         out = template.fill(data)
         if out:
-            self._words.append(data)
-            if len(self._words) > _MOST_WORDS and self._observer is not None:
+            words = self._words
+            words.append(data)
+            if len(words) > _MOST_WORDS and self._observer is not None:
                 self._observer.count_words()
         return out
 
@@ -133,7 +134,7 @@ class RelayFrames:
         """The rest of a stream that ended properly, if without its last line break."""
         held, self._held = self._held, b""
         self._within = self._open
-        return self._clean(held)
+        return self._clean(held) if held else b""
 
     def drop(self) -> bytes:
         """The stream broke off: forget the half frame that is held, and end the one that is half out."""
