@@ -66,12 +66,11 @@ from dragoman.dialects.families.carried_state import reattached
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedMessage, compose, describe, is_blank
-from dragoman.dialects.shared.parsing import extras_of, kind_of, parse_state
+from dragoman.dialects.shared.parsing import decode_known, extras_of, parse_listed, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.dialects.shared.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, split_items
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 _LISTED = int(Trait.LISTED)
@@ -193,34 +192,13 @@ def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
 
 def parse_blocks(raw: Json, at: str) -> tuple[Part, ...]:
     """A list of blocks of any kind."""
-    if raw in NOTHING:
-        return ()
-    if raw[:1] != b"[":
-        raise MalformedRequest("content is neither a string nor a list of blocks", at=at)
-    items = split_items(raw, at)
-    return reattached([_parse_block(bytes(item), f"{at}/{index}") for index, item in enumerate(items)])
+    return reattached(parse_listed(raw, at, _parse_block, "blocks"))
 
 
 def _parse_block(raw: Json, at: str) -> Part:
     """A block. Members that its type does not name become extra fields; one of an unknown type is kept as it is."""
-    unknown: Mapping[str, Json] = {}
-    try:
-        block = decode_block(raw)
-    except msgspec.DecodeError:
-        if raw[:1] != b"{":
-            raise MalformedRequest("a content block that is not an object", at=at) from None
-        kind = BLOCKS.get(kind_of(raw, at))
-        if kind is None:
-            return _opaque(raw)
-        known, unknown = split_unknown(raw, kind)
-        try:
-            block = decode_block(known)
-        except msgspec.DecodeError as fault:
-            error = malformed(fault, at)
-            if error.at == at or error.at.endswith("/type"):  # it lacks a member, or holds something newer than this
-                return _opaque(raw)
-            raise error from None
-    part = PARSERS[type(block)](block, at, unknown)
+    found = decode_known(raw, at, decode_block, BLOCKS)
+    part = PARSERS[type(found[0])](found[0], at, found[1]) if found is not None else None
     return _opaque(raw) if part is None else part
 
 

@@ -54,7 +54,7 @@ from dragoman.dialects.shared.parsed_messages import (
     join_results,
     share_places,
 )
-from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, made_id, stated_detail
+from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, made_id, parse_listed, stated_detail
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.dialects.shared.wire_schema import split_unknown
@@ -315,11 +315,7 @@ def _parse_listed(content: Json, kind: type[CohereMessage]) -> Sequence[Part] | 
 
 def _parse_parts(content: Json, at: str) -> tuple[Part, ...]:
     """A list of parts of any kind."""
-    if content in NOTHING:
-        return ()
-    if content[:1] != b"[":
-        raise MalformedRequest("content is neither a string nor a list of parts", at=at)
-    return tuple([_parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(content, at))])
+    return tuple(parse_listed(content, at, _parse_part))
 
 
 def _parse_part(raw: Json, at: str) -> Part:

@@ -81,9 +81,10 @@ from dragoman.dialects.shared.parsing import (
     made_id,
     parse_headless,
     parse_link,
+    parse_listed,
     stated_detail,
 )
-from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
+from dragoman.dialects.shared.raw_json import ABSENT
 from dragoman.dialects.shared.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
@@ -456,12 +457,7 @@ def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Res
 def _parse_content(content: bytes, index: int) -> tuple[Part, ...]:
     if content[:1] == b'"':
         return (Text(content),)
-    if content in NOTHING:
-        return ()
-    at = f"/messages/{index}/content"
-    if content[:1] != b"[":
-        raise MalformedRequest("content is neither a string nor a list of parts", at=at)
-    return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(content, at))])
+    return tuple(parse_listed(content, f"/messages/{index}/content", parse_part))
 
 
 def parse_arguments(raw: bytes) -> Json:

@@ -83,20 +83,21 @@ from dragoman.dialects.shared.parsed_messages import (
 from dragoman.dialects.shared.parsing import (
     HEADLESS,
     OPENAI_FILES,
+    decode_known,
     extras_of,
-    kind_of,
     link_literal,
     made_id,
     parse_headless,
     parse_link,
+    parse_listed,
     parse_state,
     stated_detail,
 )
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, UNREADABLE
 from dragoman.dialects.shared.top_level import decoded
-from dragoman.dialects.shared.wire_schema import fits, split_unknown
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, split_items, split_members
+from dragoman.wire.json_reader import split_items, split_members
 
 ITEM = "item."
 """The head of extras that belong to an assistant's message item. Its first part holds them, since one message may hold
@@ -547,34 +548,14 @@ _ODD_PARSERS: Mapping[str, Callable[[_OddItem], ParsedMessage]] = {
 
 def parse_content(raw: Json, at: str) -> tuple[Part, ...]:
     """A list of parts of any kind."""
-    if raw in NOTHING:
-        return ()
-    if raw[:1] != b"[":
-        raise MalformedRequest("content is neither a string nor a list of parts", at=at)
-    return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(raw, at))])
+    return tuple(parse_listed(raw, at, parse_part))
 
 
 def parse_part(raw: Json, at: str) -> Part:
     """A part. Members that its type does not name become extra fields; one of an unknown type is kept as it is."""
-    unknown: Mapping[str, Json] = {}
-    try:
-        part = decode_part(raw)
-    except msgspec.DecodeError:
-        if raw[:1] != b"{":
-            raise MalformedRequest("a content part that is not an object", at=at) from None
-        kind = PARTS.get(kind_of(raw, at))
-        if kind is None:
-            return _keep_part(raw, at)
-        known, unknown = split_unknown(raw, kind)
-        try:
-            part = decode_part(known)
-        except msgspec.DecodeError as fault:
-            error = malformed(fault, at)
-            if error.at == at:  # it lacks a member
-                return _keep_part(raw, at)
-            raise error from None
-    found = PARSERS[type(part)](part, at, extras_of(NAME, unknown))
-    return _keep_part(raw, at) if found is None else found
+    found = decode_known(raw, at, decode_part, PARTS)
+    part = PARSERS[type(found[0])](found[0], at, extras_of(NAME, found[1])) if found is not None else None
+    return _keep_part(raw, at) if part is None else part
 
 
 def _keep_part(raw: Json, at: str) -> Opaque:

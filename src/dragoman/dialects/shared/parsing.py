@@ -6,6 +6,7 @@ import re
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -16,12 +17,13 @@ from dragoman.conversation.envelope import may_be_sealed, unseal
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import Miss, NearMiss
-from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
+from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Part, Remote
 from dragoman.conversation.replies import Stop
+from dragoman.dialects.shared.raw_json import NOTHING
 from dragoman.dialects.shared.read_lists import ListReading
-from dragoman.dialects.shared.wire_schema import fits
+from dragoman.dialects.shared.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import open_object, refuse_duplicates
+from dragoman.wire.json_reader import malformed, open_object, refuse_duplicates, split_items
 
 FRAME_TOO_LONG = Failure(FailureKind.ANSWER_TOO_LARGE, "The provider sent an event that is too long to be one.", 502)
 
@@ -139,6 +141,38 @@ def kind_of(raw: bytes, at: str) -> str:
     if not isinstance(kind, str):
         raise MalformedRequest("the type is not a string", at=f"{at}/type")
     return kind
+
+
+def parse_listed(raw: Json, at: str, parse: Callable[[Json, str], Part], of: str = "parts") -> list[Part]:
+    """A list of parts of any kind, each read with its pointer."""
+    if raw in NOTHING:
+        return []
+    if raw[:1] != b"[":
+        raise MalformedRequest(f"content is neither a string nor a list of {of}", at=at)
+    return [parse(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(raw, at))]
+
+
+def decode_known(
+    raw: Json, at: str, decode: Callable[[Json], Any], kinds: Mapping[str, type[msgspec.Struct]]
+) -> tuple[Any, Mapping[str, Json]] | None:
+    """A part, and the members that its type does not name. None if it is of an unknown type, lacks a member, or holds
+    something newer than this."""
+    try:
+        return decode(raw), {}
+    except msgspec.DecodeError:
+        if raw[:1] != b"{":
+            raise MalformedRequest("a content part that is not an object", at=at) from None
+    kind = kinds.get(kind_of(raw, at))
+    if kind is None:
+        return None
+    known, unknown = split_unknown(raw, kind)
+    try:
+        return decode(known), unknown
+    except msgspec.DecodeError as fault:
+        error = malformed(fault, at)
+        if error.at == at or error.at.endswith("/type"):
+            return None
+        raise error from None
 
 
 def cache_hint(raw: Raw | None) -> CacheHint | None:
