@@ -881,6 +881,17 @@ def test_pictures_are_refused_with_any_status(says: str, status: int) -> None:
     assert learnt.lesson == "images-refused"
 
 
+def test_a_refused_hint_for_the_whole_request_goes_to_the_last_part() -> None:
+    request = {"max_tokens": 9, "messages": [HI], "cache_control": {"type": "ephemeral"}}
+    target = PROFILES.target("anthropic-compatible/some-model")
+    learnt = refused("cache_control: Extra inputs are not permitted", target, request, source="anthropic")
+    assert learnt == Learnt("extra-input", {"cache_hint_whole": False})
+    ask = read(request, source="anthropic")
+    sent = msgspec.json.decode(compile_ask(ask, patched(target, Layer("lesson", learnt.facts))).body)
+    assert "cache_control" not in sent
+    assert sent["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral"}
+
+
 INSIDE_MESSAGES = [
     "Unknown parameter: 'messages[0].tool_calls'.",
     "Additional properties are not allowed ('mood' was unexpected) - 'messages.2'",

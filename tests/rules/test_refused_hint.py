@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
+from tests.judges import judge
 from tests.rules.runs import Run, facts, run, sent
 
 from dragoman import adapt
@@ -192,6 +194,37 @@ def test_a_hint_for_the_whole_request_goes_to_the_last_part(messages: list[Any])
     assert [(one.at, one.did, one.loses) for one in done.changes if one.rule == "refused-hint"] == [
         ("/cache_control", "moved the cache hint to the last part", "nothing")
     ]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "openrouter/anthropic/claude-sonnet-4.5",
+        "bedrock-anthropic/us.anthropic.claude-opus-4-6-v1",
+        "bedrock-anthropic/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    ],
+)
+def test_a_hint_for_the_whole_request_where_only_parts_have_hints(target: str) -> None:
+    """Chat has no such field, and Claude on Bedrock up to 4.6 refuses it."""
+    done = adapt({**WHOLE, "messages": [{"role": "user", "content": "Hi"}]}, source="anthropic", target=target)
+    assert done.json["messages"][-1] == {"role": "user", "content": [words("Hi", **HINT)]}
+    assert "cache_control" not in done.json
+    assert [one.at for one in done.changes if one.rule == "refused-hint"] == ["/cache_control"]
+
+
+def test_the_emulated_claude_on_bedrock_refuses_a_hint_for_the_whole_request() -> None:
+    turns = [{"role": "user", "content": "Hi"}]
+    body = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9, "messages": turns, **HINT}
+    for model, taken in (("anthropic.claude-sonnet-4-6", False), ("us.anthropic.claude-opus-4-8", True)):
+        refused = judge("bedrock-anthropic", model, "/model/{model}/invoke", {}, msgspec.json.encode(body))
+        assert (refused is None) is taken
+        assert refused is None or refused.body == {"message": "cache_control: Extra inputs are not permitted"}
+
+
+def test_a_hint_for_the_whole_request_stays_where_newer_models_take_it() -> None:
+    body = {**WHOLE, "messages": [{"role": "user", "content": "Hi"}]}
+    done = adapt(body, source="anthropic", target="bedrock-anthropic/us.anthropic.claude-opus-4-8")
+    assert (done.json["cache_control"], done.changes) == (HINT["cache_control"], ())
 
 
 def test_a_hint_for_the_whole_request_is_taken_off_if_the_model_takes_none() -> None:

@@ -44,7 +44,7 @@ from dragoman.dialects.shared.setting_table import (
 )
 from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
 from dragoman.dialects.shared.wire_schema import open_decoder
-from dragoman.errors import MalformedRequest
+from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 
 # Thinking: `reasoning_effort`, OpenRouter's `reasoning` and DeepSeek's `thinking` are one intent
@@ -441,6 +441,8 @@ def _stream_options(source: Mapping[str, Raw]) -> dict[str, Json]:
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members other than the messages."""
+    if conversation.hint is not None:
+        raise Unrepresentable("a cache hint for a whole Chat request", key="cache_control")
     extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {"model": quote(options.model)}
     if conversation.empty_tools and not conversation.tools:

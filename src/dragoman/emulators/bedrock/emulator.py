@@ -15,6 +15,7 @@ from dragoman.emulators.anthropic import answer as claude_answer
 from dragoman.emulators.anthropic import caching as claude_caching
 from dragoman.emulators.anthropic import judge as claude_judge
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
+from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.bedrock import answer, caching, judge
 from dragoman.emulators.bedrock.families import family_of, unseen
 from dragoman.emulators.bedrock.frames import render_event, render_exception
@@ -132,6 +133,8 @@ class Bedrock(NativeApi):
                     f"Malformed input request: extraneous key [{name}] is not permitted, please reformat your input "
                     "and try again."
                 )
+        if "cache_control" in request.body and claude_model(request.model).before(4, 7):
+            raise BedrockRefusal("cache_control: Extra inputs are not permitted")
         _check_tools(request.body.get("tools"))
         _check_betas(request.body.get("anthropic_beta"), request.model)
         try:

@@ -169,6 +169,8 @@ def refused_name(refusal: Recognised) -> Patch | None:
         return {"stream_usage": REFUSES} if refusal.facts.stream_usage is not Stance.REFUSES else None
     if head in ("messages", "contents", "input", "tools", "system"):
         return None
+    if head == "cache_control" and refusal.conversation.hint is not None:
+        return {"cache_hint_whole": False} if refusal.facts.cache_hint_whole else None
     if head in refusal.facts.refused_settings:
         return None
     ours = _SETTINGS.get(head, head)
