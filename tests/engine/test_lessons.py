@@ -892,6 +892,18 @@ def test_a_refused_hint_for_the_whole_request_goes_to_the_last_part() -> None:
     assert sent["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral"}
 
 
+def test_a_field_of_messages_that_only_newer_models_have_is_left_out() -> None:
+    said = {"type": "message", "role": "assistant", "content": "x", "phase": "commentary"}
+    request = {"input": [{"role": "user", "content": "Hi"}, said, {"role": "user", "content": "Go on"}]}
+    ask, target = read(request, source="openai-responses"), PROFILES.target("openai-responses/gpt-4.1")
+    learnt = refused("Unknown parameter: 'input[1].phase'.", target, request, source="openai-responses")
+    assert learnt is not None
+    assert b"phase" in compile_ask(ask, target).body
+    taught = patched(target, Layer("lesson", learnt.facts))
+    assert b"phase" not in compile_ask(ask, taught).body
+    assert refused("Unknown parameter: 'input[1].phase'.", taught, request, source="openai-responses") is None
+
+
 INSIDE_MESSAGES = [
     "Unknown parameter: 'messages[0].tool_calls'.",
     "Additional properties are not allowed ('mood' was unexpected) - 'messages.2'",

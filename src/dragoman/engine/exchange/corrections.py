@@ -383,14 +383,21 @@ def proto_schema(refusal: Recognised) -> Patch | None:
 
 
 def stray_field(refusal: Recognised) -> Patch | None:
-    """A server that refuses one unknown field of a message checks them all. Thinking has fields of its own."""
+    """A server that refuses one unknown field of a message checks them all. Thinking has fields of its own. A field that
+    the target is known to have may be missing on an older model."""
     patch: Patch = {}
+    field = refusal.match["name"].rpartition(".")[2]
     if refusal.facts.unknown_fields is not Stance.REFUSES:
         patch["unknown_fields"] = REFUSES
-    if refusal.match["name"].rpartition(".")[2] in CHAT_FIELDS and refusal.facts.reasoning_text is not Stance.REFUSES:
+    if field in CHAT_FIELDS and refusal.facts.reasoning_text is not Stance.REFUSES:
         patch["reasoning_text"] = REFUSES
-    if refusal.match["name"].rpartition(".")[2] == StateKind.DETAIL and refusal.facts.reasoning_states:
+    if field == StateKind.DETAIL and refusal.facts.reasoning_states:
         patch["reasoning_states"] = []
+    if not patch:
+        known = refusal.facts.message_fields
+        left = {kind: [name for name in known[kind] if name.rpartition(".")[2] != field] for kind in known}
+        fewer = {kind: names for kind, names in left.items() if len(names) < len(known[kind])}
+        patch = {"message_fields": fewer} if fewer else {}
     return patch or None
 
 
