@@ -14,8 +14,8 @@ from google.genai import types
 
 from dragoman.emulators.catalogue import names, provider
 from dragoman.emulators.emulator_core import EmulatorCore
-from dragoman.emulators.prompt_cache import CachePlan, PromptCache, best_read
-from dragoman.emulators.provider import ErrorResponse, ReceivedRequest
+from dragoman.emulators.prompt_cache import PromptCache, best_read
+from dragoman.emulators.provider import CachePlan, ErrorResponse, ReceivedRequest
 from dragoman.testing import emulator
 
 Wire = dict[str, Any]

@@ -24,8 +24,8 @@ from tests.shapes.agent_loops import IMAGE_TURN, LOOPS, Wire
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.prompt_cache import CachePlan, PromptCache, best_read, measure
-from dragoman.emulators.provider import CacheUse, EmulatedProvider, ReceivedRequest
+from dragoman.emulators.prompt_cache import PromptCache, best_read, measure
+from dragoman.emulators.provider import CachePlan, CacheUse, EmulatedProvider, ReceivedRequest
 from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Choose, Recall, Recalled, Send, Step

@@ -17,6 +17,7 @@ from dragoman.emulators.prompt_cache import PromptCache, account_of
 from dragoman.emulators.provider import (
     EmulatedProvider,
     ErrorResponse,
+    Excess,
     FaultKind,
     KeepsContents,
     Model,
@@ -26,7 +27,7 @@ from dragoman.emulators.provider import (
     ServesSockets,
     ShowsModels,
 )
-from dragoman.emulators.rate_limits import Excess, RateMeter
+from dragoman.emulators.rate_limits import RateMeter
 from dragoman.emulators.usage import count_usage
 from dragoman.emulators.wire import render_json
 

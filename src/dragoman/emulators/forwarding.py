@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
+    CachePlan,
     EmulatedProvider,
     ErrorResponse,
     FaultKind,

@@ -9,16 +9,17 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
+    CachePlan,
     EmulatedProvider,
     EmulatorOptions,
     ErrorResponse,
     FaultKind,
+    LimitForm,
     Operation,
     ReceivedRequest,
 )
-from dragoman.emulators.rate_limits import UNTOLD, LimitForm
+from dragoman.emulators.rate_limits import UNTOLD
 
 
 class ProviderRefusal(Exception):

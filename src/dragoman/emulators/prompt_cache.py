@@ -16,12 +16,20 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from dragoman.emulators.provider import CacheMiss, CacheUse, ReceivedRequest
+from dragoman.emulators.provider import (
+    CacheMiss,
+    CachePlan,
+    CachePolicy,
+    CacheQuestion,
+    CacheUse,
+    PromptBlock,
+    ReceivedRequest,
+)
 from dragoman.emulators.usage import MARKERS, TOKEN_BYTES, UnseenTokens, count_text_tokens
 from dragoman.emulators.wire import render_json
 
@@ -35,66 +43,7 @@ _AS_WRITTEN = frozenset(
 _SECONDS = {"5m": 300.0, "30m": 1_800.0, "1h": 3_600.0, "12h": 43_200.0}
 
 
-@dataclass(frozen=True, slots=True)
-class PromptBlock:
-    """A piece of the prompt that is never cut by a marker."""
-
-    value: Any
-    """What the model reads, as JSON."""
-    lifetime: str = ""
-    """For how long the prefix up to here is kept (`5m`), if a marker stands on this block."""
-    salt: str = ""
-    """What else changes the prompt from here on and has no tokens: a role, a setting."""
-    is_end: bool = False
-    """Whether an earlier request may have ended here, which marked its end unasked."""
-
-
-@dataclass(frozen=True, slots=True)
-class CachePolicy:
-    """What one model's cache does."""
-
-    minimum: int = 1024
-    """Shorter prefixes are neither kept nor found."""
-    step: int = 0
-    """Prefixes of so many tokens are found without a marker. 0: only markers count."""
-    seconds: float = 3600.0
-    """The lifetime of a prefix that has no marker. A read renews it."""
-    look_back: int = 20
-    """How many blocks before a marker a prefix is still found."""
-    by_marks: bool = False
-    """Whether it is found only at a marker, or at the end of an earlier prompt. `look_back` then counts those."""
-    learns: bool = False
-    """Whether a prefix inside a prompt is found only after two prompts had it in common (DeepSeek)."""
-
-
 MARKED, AUTOMATIC = CachePolicy(), CachePolicy(step=128)
-
-
-@dataclass(frozen=True, slots=True)
-class CacheQuestion:
-    """What a client asks about a cache that it missed, if the vendor has such an answer."""
-
-    answer: str
-    """The id of the answer to this request."""
-    previous: str | None = None
-    """The id of the answer to compare with; None if this is the first."""
-    is_asked: bool = False
-    """Whether the client asked. Some vendors compare only with requests that asked as well."""
-    parts: tuple[tuple[str, Any], ...] = ()
-    """The reasons that the vendor knows, in its order, each with what must be equal."""
-    otherwise: str = "messages_changed"
-    """The reason if all these are equal, and the messages do not continue the earlier ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class CachePlan:
-    """The prompt of one request, as the cache sees it."""
-
-    policy: CachePolicy
-    blocks: Sequence[PromptBlock]
-    scope: str
-    """What must be equal for anything to be found, such as the model."""
-    question: CacheQuestion | None = None
 
 
 class Prefix(NamedTuple):

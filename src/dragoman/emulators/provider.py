@@ -15,18 +15,15 @@ functions.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from dragoman.emulators.wire import render_json
-
-if TYPE_CHECKING:
-    from dragoman.emulators.prompt_cache import CachePlan
-    from dragoman.emulators.rate_limits import LimitForm
 
 
 class Operation(StrEnum):
@@ -240,6 +237,118 @@ def _differ_by_a_letter(one: str, other: str) -> bool:
 
 
 _LETTERS = re.compile("[A-Za-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptBlock:
+    """A piece of the prompt that is never cut by a marker."""
+
+    value: Any
+    """What the model reads, as JSON."""
+    lifetime: str = ""
+    """For how long the prefix up to here is kept (`5m`), if a marker stands on this block."""
+    salt: str = ""
+    """What else changes the prompt from here on and has no tokens: a role, a setting."""
+    is_end: bool = False
+    """Whether an earlier request may have ended here, which marked its end unasked."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachePolicy:
+    """What one model's cache does."""
+
+    minimum: int = 1024
+    """Shorter prefixes are neither kept nor found."""
+    step: int = 0
+    """Prefixes of so many tokens are found without a marker. 0: only markers count."""
+    seconds: float = 3600.0
+    """The lifetime of a prefix that has no marker. A read renews it."""
+    look_back: int = 20
+    """How many blocks before a marker a prefix is still found."""
+    by_marks: bool = False
+    """Whether it is found only at a marker, or at the end of an earlier prompt. `look_back` then counts those."""
+    learns: bool = False
+    """Whether a prefix inside a prompt is found only after two prompts had it in common (DeepSeek)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheQuestion:
+    """What a client asks about a cache that it missed, if the vendor has such an answer."""
+
+    answer: str
+    """The id of the answer to this request."""
+    previous: str | None = None
+    """The id of the answer to compare with; None if this is the first."""
+    is_asked: bool = False
+    """Whether the client asked. Some vendors compare only with requests that asked as well."""
+    parts: tuple[tuple[str, Any], ...] = ()
+    """The reasons that the vendor knows, in its order, each with what must be equal."""
+    otherwise: str = "messages_changed"
+    """The reason if all these are equal, and the messages do not continue the earlier ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachePlan:
+    """The prompt of one request, as the cache sees it."""
+
+    policy: CachePolicy
+    blocks: Sequence[PromptBlock]
+    scope: str
+    """What must be equal for anything to be found, such as the model."""
+    question: CacheQuestion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How far one limit is used up."""
+
+    limit: int
+    left: float
+    seconds: float
+    """Until all of it is back."""
+
+    @property
+    def remaining(self) -> int:
+        return max(0, math.floor(self.left))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a client is told: all limits of its key, and the time."""
+
+    levels: Mapping[str, Level]
+    now: float
+    model: str
+    used: int
+    """The tokens of this request and its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A limit that a request would exceed."""
+
+    kind: str
+    limit: int
+    used: int
+    asked: int
+    seconds: float
+    """Until the request may come again."""
+    model: str
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class LimitForm:
+    """How one vendor tells of its limits. By default it does not."""
+
+    usual: Mapping[str, int] = field(default_factory=dict)
+    """The limits of recorded answers."""
+    headers: Callable[[Standing], dict[str, str]] = lambda standing: {}
+    """The headers of an answer."""
+    refuse: Callable[[ErrorResponse, Excess], ErrorResponse] = lambda error, excess: error
+    """The vendor's usual refusal, with the numbers of this one."""
+    counts_cached: bool = True
+    """Whether tokens that were read from the prompt cache count."""
 
 
 class EmulatedProvider(Protocol):

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from dragoman.emulators.faults import known_names
-from dragoman.emulators.provider import ErrorResponse
+from dragoman.emulators.provider import ErrorResponse, Excess, Level, LimitForm, Standing
 
 KINDS = ("requests", "tokens", "input", "output")
 _MINUTE = 60.0
@@ -41,45 +41,6 @@ def parse_limits(source: str | Mapping[str, int] | None) -> dict[str, int]:
             raise BadLimitError(f'the limit "{kind}" must be a positive number, not "{value}"')
         limits[kind] = number
     return limits
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """How far one limit is used up."""
-
-    limit: int
-    left: float
-    seconds: float
-    """Until all of it is back."""
-
-    @property
-    def remaining(self) -> int:
-        return max(0, math.floor(self.left))
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a client is told: all limits of its key, and the time."""
-
-    levels: Mapping[str, Level]
-    now: float
-    model: str
-    used: int
-    """The tokens of this request and its answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Excess:
-    """A limit that a request would exceed."""
-
-    kind: str
-    limit: int
-    used: int
-    asked: int
-    seconds: float
-    """Until the request may come again."""
-    model: str
-    now: float
 
 
 class RateMeter:
@@ -120,20 +81,6 @@ class RateMeter:
     def _used_now(self, account: str, model: str, kind: str) -> float:
         used, since = self._used.get((account, model, kind), (0.0, 0.0))
         return max(0.0, used - (self._clock() - since) * self._limits[kind] / _MINUTE)
-
-
-@dataclass(frozen=True, slots=True)
-class LimitForm:
-    """How one vendor tells of its limits. By default it does not."""
-
-    usual: Mapping[str, int] = field(default_factory=dict)
-    """The limits of recorded answers."""
-    headers: Callable[[Standing], dict[str, str]] = lambda standing: {}
-    """The headers of an answer."""
-    refuse: Callable[[ErrorResponse, Excess], ErrorResponse] = lambda error, excess: error
-    """The vendor's usual refusal, with the numbers of this one."""
-    counts_cached: bool = True
-    """Whether tokens that were read from the prompt cache count."""
 
 
 def render_duration(seconds: float) -> str:

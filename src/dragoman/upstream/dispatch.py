@@ -74,10 +74,9 @@ from dragoman.upstream.stored_prompts import StoredBooking, StoredPrompts
 from dragoman.upstream.tool_runner import ToolRunner, ToolRuns, leave_unrun
 from dragoman.upstream.transport.failures import TransportFailure
 from dragoman.upstream.transport.incoming import Incoming
-from dragoman.upstream.transport.limits import TransportLimits
 from dragoman.upstream.transport.outgoing import Outgoing
-from dragoman.upstream.transport.tls import Tls
 from dragoman.upstream.transport.transport import Transport
+from dragoman.upstream.transports import Transports
 from dragoman.wire.json_size import LARGE, count_escapes, count_read_values, is_heavy
 
 if TYPE_CHECKING:
@@ -89,17 +88,6 @@ TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer m
 _PIECES, _WHOLE = Reading.PIECES, Reading.WHOLE
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
-
-
-class Transports(dict[tuple[str | None, int], Transport]):
-    """The connections to all destinations: those of one trust and one bound are shared."""
-
-    def __missing__(self, key: tuple[str | None, int]) -> Transport:
-        made = self[key] = Transport(TransportLimits(per_origin=key[1]), Tls(key[0]))
-        return made
-
-    def of(self, destination: HttpDestination) -> Transport:
-        return self[destination.ca_file, destination.connections]
 
 
 class Dispatcher:

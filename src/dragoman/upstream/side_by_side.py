@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.steps import Answered, End, GaveUp, Streaming, StreamingAll
 
-if TYPE_CHECKING:
-    from dragoman.upstream.dispatch import Dispatch
+
+class PartUnderWay(Protocol):
+    """What carries out the exchange for one part of the answer."""
+
+    @property
+    def exchange(self) -> Exchange[Any]: ...
+    async def run(self) -> End: ...
+    def pieces(self, opened: Streaming | StreamingAll) -> AsyncGenerator[bytes]: ...
 
 
 class SideBySide:
@@ -18,7 +25,7 @@ class SideBySide:
     client. The line is short: a client that reads slowly slows all of them down."""
 
     def __init__(
-        self, parts: tuple[Dispatch, ...], then: Callable[[], Awaitable[Dispatch | None]] | None = None
+        self, parts: Sequence[PartUnderWay], then: Callable[[], Awaitable[PartUnderWay | None]] | None = None
     ) -> None:
         """`then` gives the dispatch that follows one that was answered, if any does."""
         self._then = then
@@ -44,7 +51,7 @@ class SideBySide:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _follow(self, part: Dispatch) -> None:
+    async def _follow(self, part: PartUnderWay) -> None:
         try:
             end = await self._pass_on(part)
             while (
@@ -57,7 +64,7 @@ class SideBySide:
         except Exception as fault:  # it is raised where the answers are awaited
             await self._line.put(fault)
 
-    async def _pass_on(self, part: Dispatch) -> Answered | GaveUp:
+    async def _pass_on(self, part: PartUnderWay) -> Answered | GaveUp:
         end = await part.run()
         if not isinstance(end, (Streaming, StreamingAll)):
             return end

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -30,9 +30,7 @@ from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.refusals import ERROR_LIMIT
 from dragoman.upstream.transport.failures import TransportFailure
 from dragoman.upstream.transport.outgoing import Outgoing
-
-if TYPE_CHECKING:
-    from dragoman.upstream.dispatch import Transports
+from dragoman.upstream.transports import Transports
 
 _JSON = ("content-type", "application/json")
 _LAST_SECONDS = 2.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.anthropic.models import ClaudeModel, claude_model
-from dragoman.emulators.prompt_cache import BlockList, CachePlan, CachePolicy, CacheQuestion, lifetime_of
-from dragoman.emulators.provider import CacheMiss, ReceivedRequest
+from dragoman.emulators.prompt_cache import BlockList, lifetime_of
+from dragoman.emulators.provider import CacheMiss, CachePlan, CachePolicy, CacheQuestion, ReceivedRequest
 from dragoman.emulators.usage import CLAUDE
 
 _THOUGHTS = ("thinking", "redacted_thinking")

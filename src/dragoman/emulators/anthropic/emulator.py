@@ -9,8 +9,7 @@ from typing import Any
 from dragoman.emulators.anthropic import answer, caching, judge
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.native_api import NativeApi
-from dragoman.emulators.prompt_cache import CachePlan
-from dragoman.emulators.provider import ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.provider import CachePlan, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.rate_limits import ANTHROPIC, claude_refusal
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event

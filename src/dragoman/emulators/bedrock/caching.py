@@ -6,8 +6,8 @@ from typing import Any
 
 from dragoman.emulators.anthropic.caching import cache_policy
 from dragoman.emulators.bedrock.families import family_of, unseen
-from dragoman.emulators.prompt_cache import BlockList, CachePlan, lifetime_of
-from dragoman.emulators.provider import ReceivedRequest
+from dragoman.emulators.prompt_cache import BlockList, lifetime_of
+from dragoman.emulators.provider import CachePlan, ReceivedRequest
 
 
 def plan_cache(request: ReceivedRequest) -> CachePlan | None:

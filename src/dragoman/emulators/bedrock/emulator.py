@@ -21,8 +21,7 @@ from dragoman.emulators.bedrock.families import family_of, unseen
 from dragoman.emulators.bedrock.frames import render_event, render_exception
 from dragoman.emulators.bedrock.refusals import BedrockRefusal
 from dragoman.emulators.native_api import NativeApi
-from dragoman.emulators.prompt_cache import CachePlan
-from dragoman.emulators.provider import ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.provider import CachePlan, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id
 

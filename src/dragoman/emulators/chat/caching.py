@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dragoman.emulators.prompt_cache import AUTOMATIC, BlockList, CachePlan, CachePolicy, CacheQuestion, lifetime_of
-from dragoman.emulators.provider import ReceivedRequest
+from dragoman.emulators.prompt_cache import AUTOMATIC, BlockList, lifetime_of
+from dragoman.emulators.provider import CachePlan, CachePolicy, CacheQuestion, ReceivedRequest
 from dragoman.emulators.usage import UnseenTokens
 
 BREAKPOINT = "prompt_cache_breakpoint"

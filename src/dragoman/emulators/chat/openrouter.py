@@ -24,8 +24,8 @@ from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.openai.request_types import bracketed, json_type
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
-from dragoman.emulators.prompt_cache import AUTOMATIC, CachePolicy
-from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
+from dragoman.emulators.prompt_cache import AUTOMATIC
+from dragoman.emulators.provider import CachePolicy, EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
     MismatchKind,
     Path,

@@ -17,9 +17,18 @@ import orjson
 from dragoman.emulators.chat import answers as chat_answers
 from dragoman.emulators.chat.answers import CREATED, AnswerStyle
 from dragoman.emulators.chat.caching import plan_chat, policy_of
-from dragoman.emulators.prompt_cache import CachePlan, CachePolicy
-from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
-from dragoman.emulators.rate_limits import CHAT_FORMS, UNTOLD, LimitForm
+from dragoman.emulators.provider import (
+    CachePlan,
+    CachePolicy,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    LimitForm,
+    ModelTurn,
+    Operation,
+    ReceivedRequest,
+)
+from dragoman.emulators.rate_limits import CHAT_FORMS, UNTOLD
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from dragoman.emulators.logprobs import cohere_logprobs, split_tokens
-from dragoman.emulators.prompt_cache import BlockList, CachePlan, CachePolicy
-from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.prompt_cache import BlockList
+from dragoman.emulators.provider import CachePlan, CachePolicy, ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import COHERE, COHERE_REASONING, UnseenTokens, answer_seed, count_usage
 from dragoman.emulators.wire import fragments, make_id, render_sse_event
 

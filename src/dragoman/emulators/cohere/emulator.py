@@ -8,8 +8,7 @@ from typing import Any
 from dragoman.emulators.cohere import answer, judge
 from dragoman.emulators.cohere.judge import CohereRefusal
 from dragoman.emulators.native_api import NativeApi
-from dragoman.emulators.prompt_cache import CachePlan
-from dragoman.emulators.provider import ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.provider import CachePlan, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.rate_limits import COHERE
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event

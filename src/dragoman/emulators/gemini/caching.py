@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.chat.caching import gemini_policy
-from dragoman.emulators.prompt_cache import BlockList, CachePlan
-from dragoman.emulators.provider import ReceivedRequest
+from dragoman.emulators.prompt_cache import BlockList
+from dragoman.emulators.provider import CachePlan, ReceivedRequest
 
 
 def plan_cache(request: ReceivedRequest) -> CachePlan:

@@ -10,8 +10,15 @@ from dragoman.emulators.gemini import answer, caching, judge
 from dragoman.emulators.gemini.cached_contents import CachedContents, names_cache
 from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Flavour, GeminiRefusal
 from dragoman.emulators.native_api import NativeApi
-from dragoman.emulators.prompt_cache import CachePlan
-from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.provider import (
+    CachePlan,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    ModelTurn,
+    Operation,
+    ReceivedRequest,
+)
 from dragoman.emulators.rate_limits import EXHAUSTED_ON_VERTEX, GEMINI, UNTOLD
 from dragoman.emulators.wire import render_json, render_sse_event
 

@@ -11,8 +11,16 @@ from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.openai_responses import answer, events, hosted_items, judge
 from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
 from dragoman.emulators.openai_responses.kept_answers import KeptAnswers
-from dragoman.emulators.prompt_cache import CachePlan, CachePolicy
-from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.provider import (
+    CachePlan,
+    CachePolicy,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    ModelTurn,
+    Operation,
+    ReceivedRequest,
+)
 from dragoman.emulators.rate_limits import OPENAI
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event

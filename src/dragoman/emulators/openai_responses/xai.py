@@ -17,8 +17,8 @@ from dragoman.emulators.openai_responses import answer, events
 from dragoman.emulators.openai_responses.emulator import Responses
 from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
 from dragoman.emulators.openai_responses.hosted_items import run_item
-from dragoman.emulators.prompt_cache import CachePolicy
 from dragoman.emulators.provider import (
+    CachePolicy,
     EmulatedProvider,
     EmulatorOptions,
     ErrorResponse,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -24,12 +24,10 @@ from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.client_failures import render_failure, with_numbers
 from dragoman.engine.answer.translation import Translation, translation_of
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.wire.error_bodies import parse_failure
-
-if TYPE_CHECKING:
-    from dragoman.engine.library.adapted import AdaptedRequest
 
 JSON = "application/json"
 
@@ -45,7 +43,7 @@ class Answer(msgspec.Struct, frozen=True, dict=True):
     """The answer in the client's dialect; an error of this dialect if there was a failure."""
     received: bytes
     """The provider's own body."""
-    request: AdaptedRequest
+    request: CompiledRequest
     """The request that this answers."""
     context: AnswerContext
     """What the client's dialect repeats of the request (internal)."""
@@ -96,7 +94,7 @@ class AnswerStream:
 
     __slots__ = ("_translation", "request")
 
-    def __init__(self, translation: Translation, request: AdaptedRequest) -> None:
+    def __init__(self, translation: Translation, request: CompiledRequest) -> None:
         self._translation = translation
         self.request = request
 
@@ -152,7 +150,7 @@ class AnswerStream:
 
 
 def answer_to(
-    adapted: AdaptedRequest, body: bytes, status: int, headers: Mapping[str, str], *, id: str, created: int
+    adapted: CompiledRequest, body: bytes, status: int, headers: Mapping[str, str], *, id: str, created: int
 ) -> Answer:
     """A provider's whole answer, read and written again in the client's dialect."""
     context = context_of(adapted, id, created)
@@ -167,17 +165,17 @@ def answer_to(
     return Answer(200, headers, text, body, adapted, context, usage=usage, stop=stop, reasoning_state=kept)
 
 
-def _refused(adapted: AdaptedRequest, body: bytes, failure: Failure, context: AnswerContext) -> Answer:
+def _refused(adapted: CompiledRequest, body: bytes, failure: Failure, context: AnswerContext) -> Answer:
     failure = with_numbers(failure, adapted.ask, adapted.facts.context_window)
     error = render_failure(adapted.ask.dialect, failure, context)
     return Answer(error.status, error.headers, error.body, body, adapted, context, failure=failure)
 
 
-def stream_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerStream:
+def stream_of(adapted: CompiledRequest, id: str, created: int) -> AnswerStream:
     return AnswerStream(translation_of(adapted, context_of(adapted, id, created)), adapted)
 
 
-def context_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerContext:
+def context_of(adapted: CompiledRequest, id: str, created: int) -> AnswerContext:
     """What the client's dialect repeats of the request. Without an id, one that the request alone decides: the ids of
     calls are made from it if a provider gives none, and two turns must not share them."""
     ask = adapted.ask

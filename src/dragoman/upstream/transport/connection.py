@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncIterator
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 import msgspec
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -20,9 +20,6 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from dragoman.upstream.transport.failures import BrokenResponse, Phase, TimedOut, TooLarge, TransportClosed
 from dragoman.upstream.transport.incoming import InFlight
 from dragoman.upstream.transport.limits import TransportLimits
-
-if TYPE_CHECKING:
-    from dragoman.upstream.transport.pool import Pool
 
 _JOIN_LIMIT = 65536
 
@@ -91,12 +88,21 @@ _PARSERS = {
 }
 
 
+class ConnectionOwner(Protocol):
+    """Where a connection belongs, and is told of what becomes of it."""
+
+    def opened(self, connection: Connection) -> None: ...
+    def release(self, connection: Connection) -> None: ...
+    def remove(self, connection: Connection) -> None: ...
+    def closed(self, connection: Connection) -> None: ...
+
+
 class Connection(asyncio.Protocol):
     """A socket to one origin."""
 
     _transport: asyncio.Transport
 
-    def __init__(self, origin: str, limits: TransportLimits, owner: Pool) -> None:
+    def __init__(self, origin: str, limits: TransportLimits, owner: ConnectionOwner) -> None:
         self.origin = origin
         self.loop = asyncio.get_running_loop()
         self.paused = False

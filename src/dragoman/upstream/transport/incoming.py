@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 from dragoman.upstream.transport.decoding import Inflater
 from dragoman.upstream.transport.failures import Phase, TooLarge
 from dragoman.upstream.transport.limits import Timeouts
 
-if TYPE_CHECKING:
-    from dragoman.upstream.transport.connection import Connection
-
 _PIECES_PER_TURN = 4
 """Pieces that are decompressed before others have their turn: a quarter of a mebibyte."""
+
+
+class AnsweringConnection(Protocol):
+    """What an answer needs of the connection over which it comes."""
+
+    loop: asyncio.AbstractEventLoop
+    paused: bool
+
+    def abort(self) -> None: ...
+    def resume(self) -> None: ...
+    def set_deadline(self, in_flight: InFlight, phase: Phase, seconds: float | None) -> None: ...
 
 
 class InFlight:
@@ -30,7 +38,7 @@ class InFlight:
     complete = False
     failure: BaseException | None = None
     waiter: asyncio.Future[None] | None = None
-    connection: Connection | None = None
+    connection: AnsweringConnection | None = None
 
     def __init__(self, origin: str, bodiless: bool, timeouts: Timeouts, ends_at: float) -> None:
         self.origin = origin
