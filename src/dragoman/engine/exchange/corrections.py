@@ -383,8 +383,8 @@ def proto_schema(refusal: Recognised) -> Patch | None:
 
 
 def stray_field(refusal: Recognised) -> Patch | None:
-    """A server that refuses one unknown field of a message checks them all. Thinking has fields of its own. A field that
-    the target is known to have may be missing on an older model."""
+    """A server that refuses one unknown field of a message checks them all. Thinking has fields of its own. An older
+    model may lack a field that the target is known to have."""
     patch: Patch = {}
     field = refusal.match["name"].rpartition(".")[2]
     if refusal.facts.unknown_fields is not Stance.REFUSES:
