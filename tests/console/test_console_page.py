@@ -373,6 +373,7 @@ def test_a_phone_shows_every_view_without_scrolling_sideways(browser: Browser, r
         page.wait_for_timeout(500)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.locator("main").evaluate("one => one.scrollWidth") <= 390
+        expect(page.locator("nav a[aria-current]")).to_be_in_viewport(ratio=0.9)
 
 
 def test_light_and_dark_follow_the_system_and_the_switch(browser: Browser, running: Running) -> None:

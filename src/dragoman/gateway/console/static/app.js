@@ -34,8 +34,10 @@ async function show() {
   if (state.session.keys && !state.session.admin) return signIn();
   const found = VIEWS.find(([id]) => id === name) ?? VIEWS[0];
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.dataset.view === found[0]) link.setAttribute("aria-current", "page");
+    const isOpen = link.dataset.view === found[0];
+    if (isOpen) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
+    if (isOpen) link.scrollIntoView({ block: "nearest", inline: "nearest" }); // a phone shows three of them
   }
   document.title = `${found[1]} · Dragoman`;
   const turn = ++state.turn;

@@ -25,7 +25,7 @@ class Playground {
     this.chips = h("div", { class: "chips" });
     this.known = h("datalist", { id: "known-targets" });
     this.result = h("div", { class: "result" }, h("p", { class: "waiting" }, "Compiling…"));
-    this.add = h("input", { placeholder: "add a target: model or PROVIDER/MODEL", "aria-label": "Add a target", list: "known-targets" });
+    this.add = h("input", { placeholder: "model or PROVIDER/MODEL", "aria-label": "Add a target", list: "known-targets" });
     const form = h("form", { class: "inline", onsubmit: (event) => { event.preventDefault(); this.addTarget(this.add.value.trim()); } }, this.add, this.known, h("button", {}, "Add"));
     const examples = select([["", "examples…"], ...Object.keys(EXAMPLES).map((name) => [name, name])], "", (name) => name && this.load(EXAMPLES[name]));
     examples.setAttribute("aria-label", "Examples");

@@ -10,8 +10,10 @@ const HARMLESS = { repair: "loses nothing", synthetic: "made up", added: "added 
 /** `number` marks it in the bodies. `onchoose` shows it there. */
 export function ruleCard(rule, number, changes, onchoose) {
   const own = changes.filter((one) => one.rule === rule.rule);
+  const unkept = own.length > SHOWN && !own.at(-1).at ? own.pop() : null; // how many more the record has no place for
   const places = own.slice(0, SHOWN).map((one) => h("li", {}, h("code", {}, one.at || "/"), " ", one.did));
   if (own.length > SHOWN) places.push(h("li", { class: "note" }, `and ${count(own.length - SHOWN)} more`));
+  if (unkept) places.push(h("li", { class: "note" }, unkept.did));
   return h("article", { class: "rule" },
     h("button", { type: "button", class: "rule-head", onclick: onchoose },
       h("span", { class: `badge loss-${rule.loses}` }, number), h("b", {}, rule.rule),

@@ -47,11 +47,11 @@ class Spend {
     const figures = [["requests", count(total.requests)], ["errors", count(total.errors)], ["tokens in", short(total.input_tokens)], ["from caches", short(total.cached_tokens)], ["tokens out", short(total.output_tokens)], ["cost", money(total.cost)], ["without a price", count(total.unpriced)]];
     replace(this.body,
       h("dl", { class: "figures" }, figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
-      h("section", { class: "card" }, h("h2", {}, "By day"), dayChart(found.day.groups, this.measure, this.since)),
+      h("section", { class: "card" }, h("h2", {}, "By day"), dayChart(found.day.groups, this.measure, this.since, this.body.clientWidth)),
       h("div", { class: "two" },
-        h("section", { class: "card" }, h("h2", {}, "By model asked"), barChart(found.model.groups, this.measure)),
-        h("section", { class: "card" }, h("h2", {}, found.key.groups.length > 1 || found.key.groups[0]?.name ? "By key" : "By target"), barChart(found.key.groups.length > 1 || found.key.groups[0]?.name ? found.key.groups : found.target.groups, this.measure))),
-      h("section", {}, h("h2", {}, "By target"), totals(found.target.groups)),
+        h("section", { class: "card" }, h("h2", {}, "By model asked"), barChart(named(found.model.groups, "–"), this.measure)),
+        h("section", { class: "card" }, h("h2", {}, found.key.groups.length > 1 || found.key.groups[0]?.name ? "By key" : "By target"), barChart(found.key.groups.length > 1 || found.key.groups[0]?.name ? named(found.key.groups, "–") : named(found.target.groups, NOT_SENT), this.measure))),
+      h("section", {}, h("h2", {}, "By target"), totals(named(found.target.groups, NOT_SENT))),
       caches(found.cache));
   }
 }
@@ -74,35 +74,37 @@ function caches({ total, days, models, sessions, is_cut }) {
     losing.length ? shown("Session", losing.slice(0, 50)) : h("p", { class: "note" }, "No session lost what was in its cache."));
 }
 
+const NOT_SENT = "not sent";
+const named = (groups, unnamed) => groups.map((group) => (group.name ? group : { ...group, name: unnamed }));
 const amount = (group, measure) => (measure === "tokens" ? group.input_tokens + group.output_tokens : group[measure]);
 const shown = (value, measure) => (measure === "cost" ? money(value) : short(value));
 
-/** A bar for each day, days without requests included. */
-function dayChart(groups, measure, since) {
+/** A bar for each day, days without requests included. It is drawn as wide as it is shown, so that a phone can read it. */
+function dayChart(groups, measure, since, space) {
   const known = new Map(groups.map((group) => [group.name, amount(group, measure)]));
   const names = [...known.keys()].sort();
   const first = Math.min(Date.parse(names[0]), Math.floor(Date.now() / DAY - (DAYS[since] ?? 0) + 1) * DAY);
   const days = Math.min(Math.floor((Date.now() - first) / DAY) + 1, 370);
   const series = Array.from({ length: Math.max(days, 1) }, (_, at) => new Date(first + at * DAY).toISOString().slice(0, 10)).map((name) => [name, known.get(name) ?? 0]);
   const most = Math.max(...series.map(([, value]) => value), 1e-12);
-  const width = 960, height = 180, floor = height - 22, left = 68, step = (width - left - 4) / series.length;
+  const width = Math.min(Math.max(space - 48, 280), 960), height = 180, floor = height - 22, left = 68, step = (width - left - 4) / series.length;
   const bars = series.map(([name, value], at) => {
     const tall = value ? Math.max((value / most) * (floor - 14), 2) : 0;
     return svg("rect", { x: left + at * step, y: floor - tall, width: Math.min(Math.max(step - 3, 1), 64), height: tall, rx: 2, class: "bar-fill" }, svg("title", {}, `${name}: ${shown(value, measure)}`));
   });
-  const every = Math.ceil(series.length / 8);
+  const every = Math.ceil(series.length / Math.floor(width / 110));
   const labels = series.filter((_, at) => at % every === 0).map(([name], at) => svg("text", { x: left + at * every * step, y: height - 6, class: "axis" }, name.slice(5)));
   const lines = [0.5, 1].map((share) => [svg("line", { x1: left - 4, x2: width, y1: floor - share * (floor - 14), y2: floor - share * (floor - 14), class: "grid" }), svg("text", { x: left - 8, y: floor - share * (floor - 14) + 4, class: "axis end" }, shown(most * share, measure))]);
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": `${measure} by day` }, lines, bars, labels, svg("line", { x1: left - 4, x2: width, y1: floor, y2: floor, class: "base" }));
 }
 
 function barChart(groups, measure) {
-  const sorted = groups.map((group) => [group.name || "–", amount(group, measure)]).sort((one, other) => other[1] - one[1]).slice(0, 12);
+  const sorted = groups.map((group) => [group.name, amount(group, measure)]).sort((one, other) => other[1] - one[1]).slice(0, 12);
   const most = Math.max(...sorted.map(([, value]) => value), 1e-12);
   return h("ul", { class: "bars" }, sorted.map(([name, value]) => h("li", {}, h("span", { class: "name", title: name }, name), h("span", { class: "track" }, h("span", { class: "bar-piece answering", style: { left: "0", width: value ? `max(2px, ${(value / most) * 100}%)` : "0" } })), h("span", { class: "number" }, shown(value, measure)))));
 }
 
 function totals(groups) {
   const number = (content) => ({ number: true, content });
-  return table(["Target", "Requests", "Errors", "Tokens in", "Cached", "Tokens out", "Cost"], groups.slice(0, 200).map((one) => [one.name || "not sent", number(count(one.requests)), number(count(one.errors)), number(short(one.input_tokens)), number(short(one.cached_tokens)), number(short(one.output_tokens)), number([money(one.cost), one.estimated_cost ? h("em", { class: "tag" }, "≈") : null])]));
+  return table(["Target", "Requests", "Errors", "Tokens in", "Cached", "Tokens out", "Cost"], groups.slice(0, 200).map((one) => [one.name, number(count(one.requests)), number(count(one.errors)), number(short(one.input_tokens)), number(short(one.cached_tokens)), number(short(one.output_tokens)), number([money(one.cost), one.estimated_cost ? h("em", { class: "tag" }, "≈") : null])]));
 }
