@@ -79,9 +79,9 @@ def test_E15_allowed_endpoints(allowed: tuple[str, ...], path: str, may: bool) -
 
 def test_a_key_ends_at_its_moment() -> None:
     end = datetime(2030, 1, 1, tzinfo=UTC)
-    assert not client(expires=end).expired(datetime(2029, 12, 31, 23, 59, 59, tzinfo=UTC))
-    assert client(expires=end).expired(end)
-    assert not client().expired(end)
+    assert not client(expires=end).is_expired(datetime(2029, 12, 31, 23, 59, 59, tzinfo=UTC))
+    assert client(expires=end).is_expired(end)
+    assert not client().is_expired(end)
 
 
 def test_the_nearest_layer_wins() -> None:

@@ -1,6 +1,6 @@
 """Vendors of the Chat dialect against the types of their own SDKs: the emulator, and what the compiler writes for them.
 
-Where a vendor is known to take what its types lack, or nobody knows that it refuses it, this is set aside by name.
+If a vendor is known to take what its types lack, or nobody knows that it refuses it, this is set aside by name.
 `make vendors` installs the SDKs whose dependencies are heavy, and runs this file.
 """
 

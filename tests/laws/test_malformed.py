@@ -63,7 +63,7 @@ def verdict(mutation: Mutation, target: str, seed: int) -> str:
 def accepted_at_last(body: bytes, source: str, target: str) -> AdaptedRequest | str:
     """What the judge accepts, or its refusal.
 
-    A generic server of which nobody knows whether it checks gets the client's own bytes. Where its judge refuses them,
+    A generic server of which nobody knows whether it checks gets the client's own bytes. If its judge refuses them,
     the request is compiled once more with care, as the exchange does (K19).
     """
     adapted = adapt(body, source=source, target=target)

@@ -107,7 +107,7 @@ def content_first(reply: object) -> object:
 
 
 def with_inputs(reply: object) -> object:
-    """Arguments as objects. Where they break off they are text in a stream, and the client keeps what is complete."""
+    """Arguments as objects. If they break off, they are text in a stream, and the client keeps what is complete."""
     assert isinstance(reply, Reply)
     choice = reply.choices[0]
     parts = [

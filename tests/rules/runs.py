@@ -75,7 +75,7 @@ def run(
         media or {},
         tool_codec=lambda name: dialect(name).provider_tools,
     )
-    wanted = rule.called_for(context) and rule.traits_sought(known) & observe(ask.conversation)
+    wanted = rule.is_called_for(context) and rule.traits_sought(known) & observe(ask.conversation)
     if not wanted:
         return Run(ask, ask.conversation, [], [], Undo())
     done = rule.repair(ask.conversation, context)

@@ -25,7 +25,7 @@ def test_the_example_is_what_the_rule_does(example: Example) -> None:
 
 def check_script(example: Example) -> None:
     rule, context, conversation = BY_NAME[example.rule], example.context, example.conversation
-    assert rule.called_for(context)
+    assert rule.is_called_for(context)
     assert rule.traits_sought(context.facts) & observe(conversation)
     done = rule.repair(conversation, context)
     assert done.notes

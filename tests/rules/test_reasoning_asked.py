@@ -168,7 +168,7 @@ def test_who_expects_to_be_shown_thinking(source: str, body: dict[str, Any], exp
 def _run(settings: Settings, known: Facts, *, translated: bool = True, expects: bool = True) -> Settings:
     conversation = Conversation((), settings=settings)
     context = Context(known, translated=translated, expects_reasoning=expects)
-    if not reasoning_asked.called_for(context):
+    if not reasoning_asked.is_called_for(context):
         return settings
     done = reasoning_asked.repair(conversation, context)
     assert (done.conversation is conversation) == (not done.notes)

@@ -123,7 +123,7 @@ def contexts(rule: Rule, dialect: str) -> Iterator[Context]:
         known = [*wanting(rule.name, dialect)[:2], *(example.context.facts for example in examples(rule)), refusing()]
         for facts in known:
             context = Context(facts, choices, translated=True, expects_reasoning=True)
-            if rule.called_for(context):
+            if rule.is_called_for(context):
                 yield context
 
 
@@ -182,7 +182,7 @@ def test_where_nothing_calls_for_it_it_changes_nothing(name: str) -> None:
     assert found
     for one in found:
         context = Context(accepting(one.dialect))
-        if rule.called_for(context) and rule.traits_sought(context.facts) & observe(one.before):
+        if rule.is_called_for(context) and rule.traits_sought(context.facts) & observe(one.before):
             assert rule.repair(one.before, context).notes == ()
 
 

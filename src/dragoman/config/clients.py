@@ -26,7 +26,7 @@ class Client(Struct, frozen=True):
     name: str
     key: ClientKey
 
-    def expired(self, now: datetime) -> bool:
+    def is_expired(self, now: datetime) -> bool:
         return self.key.expires is not None and now >= self.key.expires
 
     def may_ask(self, model: str) -> bool:

@@ -105,11 +105,15 @@ def _effort(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     """An effort alone: budgets become the nearest effort, off becomes none."""
     effort = _as_effort(thinking, facts)
     if effort is None:
-        return Thinking(summary=thinking.summary, wire_form=thinking.wire_form) if _summed(thinking, facts) else None
+        return (
+            Thinking(summary=thinking.summary, wire_form=thinking.wire_form)
+            if _wants_summary(thinking, facts)
+            else None
+        )
     return Thinking(effort=effort, summary=thinking.summary, wire_form=thinking.wire_form)
 
 
-def _summed(thinking: Thinking, facts: Facts) -> bool:
+def _wants_summary(thinking: Thinking, facts: Facts) -> bool:
     """Is a summary of the thoughts asked for, if the target has such a setting?"""
     return thinking.summary is not None and facts.thinking_summary is not Stance.REFUSES
 

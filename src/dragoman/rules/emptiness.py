@@ -76,7 +76,7 @@ def _beside(message: Message, facts: Facts) -> Edit | None:
 def _alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit | None:
     empty = all(type(part) is Text and part.literal == EMPTY for part in texts)
     as_block = message.listed and empty and _block_stance(message.role, context.facts) is REFUSES
-    if not as_block and not _refused(message.role, empty, context.facts):
+    if not as_block and not _is_refused(message.role, empty, context.facts):
         return None
     if message.role is Role.USER:
         filled = replace(message, parts=(Text(quote(context.text("empty_content"))),), listed=False)
@@ -90,7 +90,7 @@ def _block_stance(role: Role, facts: Facts) -> Stance:
     return facts.empty_system_block if role is Role.SYSTEM else facts.empty_beside
 
 
-def _refused(role: Role, empty: bool, facts: Facts) -> bool:
+def _is_refused(role: Role, empty: bool, facts: Facts) -> bool:
     stances = {Role.USER: facts.empty_user, Role.ASSISTANT: facts.empty_assistant}
     stance = stances.get(role, facts.empty_system)
     return stance is REFUSES or (not empty and facts.blank_text is REFUSES)

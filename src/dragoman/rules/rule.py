@@ -71,7 +71,7 @@ class Rule(msgspec.Struct, frozen=True):
             return self.default
         return self.parse(choice) if self.parse is not None else choice
 
-    def called_for(self, context: Context) -> bool:
+    def is_called_for(self, context: Context) -> bool:
         """Do the target's facts, or somebody's choice, call for this rule?"""
         if self.reading and context.translated:
             return True

@@ -99,7 +99,7 @@ def memory_refusal(config: Config) -> str | None:
     """Why this many workers cannot run on memory alone, or None if they can."""
     if config.server.workers < 2 or config.store.kind is not StoreKind.MEMORY or config.store.hot is not None:
         return None
-    limited = [name for name, key in config.keys.items() if key.limited()]
+    limited = [name for name, key in config.keys.items() if key.is_limited()]
     reasons = []
     if config.store.vault.enabled:
         reasons.append("the vault (store.vault.enabled)")

@@ -333,7 +333,7 @@ def test_a_template_that_slows_down_ends_within_its_budget() -> None:
 
 @pytest.mark.slow
 def test_a_template_that_was_ended_states_only_what_it_said() -> None:
-    """Where calls come it does not come back. No refusal is made of its silence, but calls are written as text."""
+    """Given calls, it does not come back. No refusal is made of its silence, but calls are written as text."""
     stuck = (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.role == 'tool' %}"
         f"{ENDLESS}{{% endif %}}{{% endfor %}}{{{{ tools | tojson if tools else '' }}}}"

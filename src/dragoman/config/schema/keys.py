@@ -71,5 +71,5 @@ class ClientKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     admin: Annotated[bool, Meta(description="May see all reports and use `x-dragoman-*` request headers.")] = False
 
-    def limited(self) -> bool:
+    def is_limited(self) -> bool:
         return self.requests_per_minute is not None or self.tokens_per_minute is not None

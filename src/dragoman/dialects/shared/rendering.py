@@ -274,7 +274,7 @@ class _AmendedList:
         index, fresh = start, start
         while index < stop:
             group = groups.get(messages[index].at)
-            if group is None or not _untouched(group, messages, index):
+            if group is None or not _is_untouched(group, messages, index):
                 index += 1
                 continue
             render(messages, fresh, index, out)
@@ -313,7 +313,7 @@ def _groups(messages: Sequence[Message]) -> Mapping[int, list[Message]]:
     return groups
 
 
-def _untouched(group: list[Message], messages: Sequence[Message], start: int) -> bool:
+def _is_untouched(group: list[Message], messages: Sequence[Message], start: int) -> bool:
     run = messages[start : start + len(group)]
     return len(run) == len(group) and all(one is other for one, other in zip(group, run, strict=True))
 

@@ -38,14 +38,14 @@ def item_id(prefix: str, request: ReceivedRequest, index: int = 0) -> str:
     return make_id(prefix, 50, prefix, answer_seed(request), index, alphabet=_HEX)
 
 
-def _included(request: ReceivedRequest, name: str) -> bool:
+def _is_included(request: ReceivedRequest, name: str) -> bool:
     return name in (request.body.get("include") or ())
 
 
 def _searched(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     query = run.arguments["query"]
     action: Item = {"type": "search", "query": query, "queries": [query]}
-    if _included(request, _SOURCES):
+    if _is_included(request, _SOURCES):
         action["sources"] = [{"type": "url", "url": page.url} for page in run.pages]
     item: Item = {
         "type": "web_search_call",
@@ -53,7 +53,7 @@ def _searched(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item
         "status": "completed",
         "action": action,
     }
-    if _included(request, _RESULTS):
+    if _is_included(request, _RESULTS):
         item["results"] = [{"url": page.url, "title": page.title, "snippet": page.text} for page in run.pages]
     return [item]
 
@@ -64,7 +64,7 @@ def _fetched(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]
 
 
 def _computed(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
-    shown = [{"type": "logs", "logs": run.output}] if _included(request, "code_interpreter_call.outputs") else None
+    shown = [{"type": "logs", "logs": run.output}] if _is_included(request, "code_interpreter_call.outputs") else None
     item = {
         "type": "code_interpreter_call",
         "id": item_id("ci_", request, index),
@@ -86,7 +86,7 @@ def _looked_up(request: ReceivedRequest, run: HostedRun, index: int) -> list[Ite
         "id": item_id("fs_", request, index),
         "status": "completed",
         "queries": [run.arguments["query"]],
-        "results": results if _included(request, "file_search_call.results") else None,
+        "results": results if _is_included(request, "file_search_call.results") else None,
     }
     return [item]
 

@@ -200,17 +200,17 @@ def expects_reasoning(ask: Ask) -> bool:
         return True
     if ask.traits is not None and not ask.traits & _REASONING:
         return False
-    return not _declined(conversation) and _returned(conversation)
+    return not _is_thinking_declined(conversation) and _has_shown_thoughts(conversation)
 
 
-def _declined(conversation: Conversation) -> bool:
+def _is_thinking_declined(conversation: Conversation) -> bool:
     thinking = conversation.settings.thinking
     if thinking is None:
         return False
     return thinking.on is False or thinking.visible is False or thinking.effort is Effort.NONE
 
 
-def _returned(conversation: Conversation) -> bool:
+def _has_shown_thoughts(conversation: Conversation) -> bool:
     """Words that the client was shown. State alone is no sign: clients carry it without knowing what it is."""
     return any(
         type(part) is Reasoning and part.text is not None for message in conversation.messages for part in message.parts
@@ -263,4 +263,4 @@ def plan_for(context: Context) -> Plan:
 
 
 def rules_for(context: Context) -> tuple[Rule, ...]:
-    return tuple(rule for rule in ORDER if rule.called_for(context))
+    return tuple(rule for rule in ORDER if rule.is_called_for(context))

@@ -87,7 +87,7 @@ def _read_by_rules_that_act(ask: Ask, context: Context, options: Options) -> set
         if not rule.looks_for & traits:
             continue
         seen, reading = watched(context)
-        rule.called_for(seen)
+        rule.is_called_for(seen)
         done = rule.repair(conversation, seen)
         if done.conversation is not conversation:
             conversation = done.conversation

@@ -39,7 +39,7 @@ def identify(live: LiveConfig, inbound: Inbound) -> Caller:
     client = clients.identify(inbound.key()) or _by_password(clients, inbound) or _signed_in(keys, inbound)
     if client is None:
         raise Refused(Failure(FailureKind.AUTH, _WANTED if not inbound.key() else _UNKNOWN, 401))
-    if client.key.expires is not None and client.expired(datetime.now(UTC)):
+    if client.key.expires is not None and client.is_expired(datetime.now(UTC)):
         raise Refused(Failure(FailureKind.AUTH, "the key has expired", 401))
     if client.key.allowed_endpoints and not client.may_call(inbound.path):
         raise Refused(Failure(FailureKind.PERMISSION, f"the key may not call {inbound.path}", 403))
@@ -64,7 +64,7 @@ def _signed_in(keys: dict[str, ClientKey], inbound: Inbound) -> Client | None:
 
 def _know(client: Client) -> Caller:
     key = client.key
-    limits = KeyLimits.of(key) if key.limited() else None
+    limits = KeyLimits.of(key) if key.is_limited() else None
     known = Caller(
         name=client.name,
         admin=key.admin,

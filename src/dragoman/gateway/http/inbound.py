@@ -109,7 +109,7 @@ class Deadline(CoarseTimeout):
         """Set the total time, counted from the start."""
         self._allowed = seconds
 
-    def missed(self) -> bool:
+    def is_missed(self) -> bool:
         """Whether the cancellation just caught comes only from this deadline. Then the task may continue."""
         return self._fired and (self._task is None or self._task.uncancel() == 0)
 
@@ -184,7 +184,7 @@ class Inbound:
         try:
             body = await self._read(limit, deadline)
         except asyncio.CancelledError:
-            if not deadline.missed():
+            if not deadline.is_missed():
                 raise
             raise BodyTooSlow("the body did not arrive in time") from None
         finally:

@@ -71,7 +71,7 @@ class ModelLimiter:
             return booking
         if limits.when_full is WhenFull.QUEUE and line.waiting < limits.max_waiting:
             self._metrics.rate_limited(destination.name, line.full.what, "queued")
-            if await self._waited(line, booking, limits):
+            if await self._wait_in_line(line, booking, limits):
                 return booking
         self._metrics.rate_limited(destination.name, line.full.what, "refused")
         return self._refusal(destination, line)
@@ -84,7 +84,7 @@ class ModelLimiter:
         if limits.output_tokens_per_minute is not None:
             self._counts.settle(_OUTPUT + name, usage.output - booking.output)
 
-    async def _waited(self, line: _WaitingLine, booking: SendBooking, limits: ModelRateLimits) -> bool:
+    async def _wait_in_line(self, line: _WaitingLine, booking: SendBooking, limits: ModelRateLimits) -> bool:
         """Stand in the line, which goes in order. False if it took too long, or is known to."""
         ends = self._now() + limits.max_wait
         line.waiting += 1

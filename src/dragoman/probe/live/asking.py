@@ -94,7 +94,7 @@ class ProbeRun:
                 return failure
             if failure.kind in _BUSY:
                 busy += 1
-                if not await self._waited(failure, busy):
+                if not await self._wait(failure, busy):
                     return failure
                 continue
             again += 1
@@ -109,7 +109,7 @@ class ProbeRun:
         failure = await send_question(self._server, self._transport, request.body, request.streamed, seconds)
         return failure and replace(failure, message=self._redact(failure.message))
 
-    async def _waited(self, failure: Failure, times: int) -> bool:
+    async def _wait(self, failure: Failure, times: int) -> bool:
         """Wait as long as a busy server wants; False if that is not worth it."""
         wanted = failure.retry_after if failure.retry_after is not None else _FIRST_WAIT * 2 ** (times - 1)
         wait = wanted if failure.retry_after is not None else min(wanted, _LONGEST_WAIT)

@@ -128,19 +128,19 @@ def _with_detail(part: Media, facts: Facts) -> Swap | None:
 def _media(message: Message, part: Media, context: Context) -> Swap | None:
     facts = context.facts
     medium = facts.medium(part.kind.value)
-    if not _refused(message.role, part, medium, facts, message.at == FIELD):
+    if not _is_refused(message.role, part, medium, facts, message.at == FIELD):
         if part.wire_form == BESIDE and not context.translated:
             return Swap((replace(part, wire_form=""),), "wrote an image as a part of the content", Loss.NOTHING)
         return _with_detail(part, facts)
     plain = None if isinstance(part.source, Plain) else read_text_file(part)
     if plain is not None:
         as_text = replace(part, source=plain)
-        if not _refused(message.role, as_text, medium, facts, message.at == FIELD):
+        if not _is_refused(message.role, as_text, medium, facts, message.at == FIELD):
             return Swap((as_text,), "gave a document as its text", Loss.NOTHING)
     return in_words(part)
 
 
-def _refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bool = False) -> bool:
+def _is_refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bool = False) -> bool:
     """Does the target refuse it in a turn of this role? `apart`: it stands in a field of its own, and in no turn."""
     if _stances(medium)[role] is REFUSES and not apart:
         return True
@@ -273,4 +273,4 @@ def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message
 
 def _movable(part: Media, message: Message, facts: Facts) -> bool:
     medium = facts.medium(part.kind.value)
-    return _stances(medium)[message.role] is REFUSES and not _refused(Role.USER, part, medium, facts)
+    return _stances(medium)[message.role] is REFUSES and not _is_refused(Role.USER, part, medium, facts)

@@ -46,7 +46,7 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
     moved = {
         call
         for call, spot in answers.items()
-        if messages[spot[0]].role is not Role.TOOL or _misplaced(call, spot, ends, order, facts)
+        if messages[spot[0]].role is not Role.TOOL or _is_misplaced(call, spot, ends, order, facts)
     }
     turns = {ends[call[0]] for call in moved}
     if not turns:
@@ -89,7 +89,7 @@ def _order(answers: dict[Spot, Spot], ends: list[int]) -> dict[Spot, int]:
     return order
 
 
-def _misplaced(call: Spot, result: Spot, ends: list[int], order: dict[Spot, int], facts: Facts) -> bool:
+def _is_misplaced(call: Spot, result: Spot, ends: list[int], order: dict[Spot, int], facts: Facts) -> bool:
     if facts.late_result is Stance.REFUSES and result[0] != ends[call[0]] + 1:
         return True
     return facts.result_order is Stance.REFUSES and order[call] != result[1]

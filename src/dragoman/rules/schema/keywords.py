@@ -10,7 +10,7 @@ from .words import described, sentence
 
 def known_only(node: Schema, place: Place) -> Schema:
     """The node with the form's keywords alone."""
-    for key in [key for key in node if _refused(key, place)]:
+    for key in [key for key in node if _is_refused(key, place)]:
         rest = without(node, key)
         if key in DEFINITIONS:
             node = place.changed(rest, f"left out {key}, each definition is written where it is used")
@@ -21,7 +21,7 @@ def known_only(node: Schema, place: Place) -> Schema:
     return node
 
 
-def _refused(key: str, place: Place) -> bool:
+def _is_refused(key: str, place: Place) -> bool:
     if key in DEFINITIONS:
         return place.walk.inline
     if key == "$ref":

@@ -58,7 +58,7 @@ def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
         if value == getattr(_EMPTY, name):
             continue
         fact = facts.setting(name)
-        if not _refused(fact, value, thinking) and not _crowded(fact, settings, changes):
+        if not _is_refused(fact, value, thinking) and not _has_rival(fact, settings, changes):
             continue
         changes[name] = getattr(_EMPTY, name)
         notes.append(Note(f"left out {name}", key=_key(name, settings), loses=lost_with(name, value), before=value))
@@ -80,7 +80,7 @@ def _key(name: str, settings: Settings) -> str:
     return settings.limit_as or name if name == "max_tokens" else name
 
 
-def _refused(fact: Setting, value: Any, thinking: bool) -> bool:
+def _is_refused(fact: Setting, value: Any, thinking: bool) -> bool:
     if fact.support is Stance.REFUSES or (thinking and fact.thinking is Stance.REFUSES):
         return value not in (fact.only, fact.default)
     if fact.only is not None:
@@ -88,7 +88,7 @@ def _refused(fact: Setting, value: Any, thinking: bool) -> bool:
     return bool(fact.values) and isinstance(value, str) and value not in fact.values
 
 
-def _crowded(fact: Setting, settings: Settings, changes: dict[str, Any]) -> bool:
+def _has_rival(fact: Setting, settings: Settings, changes: dict[str, Any]) -> bool:
     """Is the other setting given too, of two that may not stand together?"""
     other = fact.without
     return bool(other) and changes.get(other, getattr(settings, other)) != getattr(_EMPTY, other)
