@@ -349,3 +349,27 @@ def test_a_session_stays_where_its_cache_is(tmp_path: Path, there: Any, messages
         assert text(ask(running, messages=said)) == then
         others = [{"role": "user", "content": "Another conversation. " * 500}]
         assert text(ask(running, messages=others)) == "a"
+
+
+STARTED = (
+    b'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant",'
+    b'"content":[],"model":"x","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":1}}}\n\n'
+    b'event: ping\ndata: {"type":"ping"}\n\n'
+)
+OVERLOADED = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
+
+
+@pytest.mark.parametrize("end", [b"", OVERLOADED, OVERLOADED[:20]])
+@pytest.mark.parametrize("dialect", ["openai-chat", "anthropic", "gemini"])
+def test_an_answer_of_which_only_the_start_came_is_asked_for_elsewhere(
+    tmp_path: Path, dialect: str, end: bytes
+) -> None:
+    with ExitStack() as stack:
+        broken = stack.enter_context(upstream(lambda seen: (200, (STARTED, end))))
+        good = stack.enter_context(emulator("anthropic"))
+        good.script("Good.")
+        config = {
+            "providers": {"a": provider("anthropic", broken.url), "b": provider("anthropic", good.base_url)},
+            "models": {"m": {"target": "a/claude-opus-4-8", "fallbacks": ["b/claude-opus-4-8"]}},
+        }
+        assert STREAMED[dialect](stack.enter_context(gateway(config, tmp_path)), "m") == "Good."

@@ -143,7 +143,7 @@ def _load_provider_tools() -> ProviderToolCodec:
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.anthropic.answer_parse import parse_answer
     from dragoman.dialects.anthropic.answer_render import complete_answer, render_answer, render_error
-    from dragoman.dialects.anthropic.stream import WORDS, AnthropicStreamParser, AnthropicStreamRenderer
+    from dragoman.dialects.anthropic.stream import WORDS, AnthropicStreamParser, AnthropicStreamRenderer, find_block
 
     return AnswerCodec(
         parse_answer,
@@ -153,6 +153,7 @@ def _load_answers() -> AnswerCodec:
         render_error,
         complete=complete_answer,
         streamed_text=WORDS,
+        find_beginning=find_block,
     )
 
 

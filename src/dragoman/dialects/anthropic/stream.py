@@ -37,6 +37,8 @@ from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import Frame, render_event_frame
 
+find_block = re.compile(rb'(?:"type"\s*+:\s*+"|event:\s*+)(?:content_block|message_(?:delta|stop))').search
+"""`message_start` and pings hold nothing of an answer. What fails after them can be tried again."""
 WORDS = StreamedText(
     string_members("text", "thinking", "partial_json", "name"),
     re.compile(rb'"type"\s*+:\s*+"tool_use"'),
