@@ -294,15 +294,23 @@ def observe_ids(ids: list[str]) -> int:
     return found if common and "" not in several and max(map(len, ids)) <= 40 else found | _ODD_IDS
 
 
-def observe_name(name: str) -> int:
-    """Whether a tool's name is one that most targets take."""
-    return _observe_short(name) if len(name) <= LONGEST_NAME else _ODD_NAMES
+class _NameTraits(dict[str, int]):
+    """What the names of tools tell. They are few and called often: those that are not too long are remembered."""
+
+    __slots__ = ()
+
+    def __missing__(self, name: str) -> int:
+        if len(name) > LONGEST_NAME:
+            return _ODD_NAMES
+        if len(self) >= _MOST_NAMES:
+            self.clear()
+        found = self[name] = 0 if _is_common_name(name) is not None else _ODD_NAMES
+        return found
 
 
-@lru_cache(maxsize=1024)
-def _observe_short(name: str) -> int:
-    """Tools are few and called often: their names are remembered."""
-    return 0 if _is_common_name(name) is not None else _ODD_NAMES
+_MOST_NAMES = 1024
+observe_name = _NameTraits().__getitem__
+"""Whether a tool's name is one that most targets take."""
 
 
 CODES = {SYSTEM: "s", DEVELOPER: "d", USER: "u", ASSISTANT: "a", TOOL: "t"}

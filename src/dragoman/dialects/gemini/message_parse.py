@@ -268,7 +268,8 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
     Returns whether this needs no look at the turns before: nothing else has an id, and every response answers a call.
     """
     alone = True
-    waiting: set[str] = set()  # calls that no response has answered yet; in their order, of all names and of each
+    waiting: set[str] = set()  # calls of the turn that no response has answered yet
+    asked: list[Call] = []  # all calls of the turn, until they are put into queues: of all names, and of each
     order: deque[str] = deque()
     by_name: dict[str | None, deque[str]] = {}
     orphans = 0
@@ -277,29 +278,31 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
         message = one.message
         role = message.role
         if role is ASSISTANT and before is not ASSISTANT:
-            waiting.clear()
+            if waiting:
+                waiting.clear()
+            asked = []
         before = role
         ids: list[str] = []
         for part in message.parts:
             if type(part) is Call:
                 calls += 1
-                identity, name = part.id, part.name
+                identity = part.id
                 if not identity:
-                    identity = made_id(calls, name)
+                    identity = made_id(calls, part.name)
                     force_setattr(part, "id", identity)
                 else:
                     alone = False
                 waiting.add(identity)
-                order.append(identity)
-                if name in by_name:
-                    by_name[name].append(identity)
-                else:
-                    by_name[name] = deque((identity,))
+                asked.append(part)
                 ids.append(identity)
             elif type(part) is Result:
                 identity = part.call_id
                 if not identity:
-                    identity = _find_first(by_name.get(part.name), waiting) or _find_first(order, waiting)
+                    if len(waiting) == 1:
+                        (identity,) = waiting
+                    else:
+                        _put_in_queues(asked, order, by_name)
+                        identity = _find_first(by_name.get(part.name), waiting) or _find_first(order, waiting)
                     if not identity:
                         orphans += 1
                         alone = False
@@ -313,6 +316,13 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
             if one.traits & _OF_IDS:
                 one.traits &= ~_OF_IDS
     return alone
+
+
+def _put_in_queues(asked: list[Call], order: deque[str], by_name: dict[str | None, deque[str]]) -> None:
+    for call in asked:
+        order.append(call.id)
+        by_name.setdefault(call.name, deque()).append(call.id)
+    asked.clear()
 
 
 def _find_first(order: deque[str] | None, waiting: set[str]) -> str:

@@ -56,7 +56,7 @@ _CALLS = (b'"tool_use"', b'"toolUse"', b'"functionCall"', b'"function_call"')
 
 def fits_loosely(item: Json, form: WireForm) -> bool:
     """Whether an item fits the schema, and is no turn of the user that calls a tool: only the assistant may."""
-    return form.fits(item) and not (any(name in item for name in _CALLS) and _is_call_of_user(item, form))
+    return form.fits(item) and not (any(map(item.__contains__, _CALLS)) and _is_call_of_user(item, form))
 
 
 def _is_call_of_user(item: Json, form: WireForm) -> bool:

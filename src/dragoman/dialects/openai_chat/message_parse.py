@@ -481,10 +481,11 @@ def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...]
     Null and empty lists mean nothing to us, but strict servers refuse them. `own` is the field that only messages of
     this role have.
     """
-    if not extras and _BESIDE[own](wire) == _ABSENT[own] and getattr(wire, own) not in _EMPTY_FIELDS:
+    is_alone = _BESIDE[own](wire) == _ABSENT[own]
+    if not extras and is_alone and getattr(wire, own) not in _EMPTY_FIELDS:
         return None  # nothing but what belongs there
     fields = dict(extras.get("$", {}))
-    for name in _FIELDS:
+    for name in (own,) if is_alone else _FIELDS:
         value = getattr(wire, name)
         if value is UNSET or value is ABSENT:
             continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -58,16 +57,25 @@ def vendor_call_id(prefix: str, made: str) -> str:
 
 def made_id(ordinal: int, name: str) -> str:
     """The id of the n-th call of a conversation whose dialect gave it none."""
-    return _short_made_id(ordinal, name) if len(name) <= _USUAL_NAME else _made_id(ordinal, name)
+    return _MADE_IDS[ordinal, name]
 
 
-def _made_id(ordinal: int, name: str) -> str:
-    return CALL_ID + base62(ordinal, name, length=24)
+class _MadeIds(dict[tuple[int, str], str]):
+    """The ids of calls by their numbers and names. An agent's calls are the same on every turn but for the last ones,
+    and to hash a name takes fifty look-ups."""
+
+    def __missing__(self, key: tuple[int, str]) -> str:
+        made = CALL_ID + base62(*key, length=24)
+        if len(key[1]) <= _USUAL_NAME:
+            if len(self) >= _MOST_IDS:
+                self.clear()
+            self[key] = made
+        return made
 
 
 _USUAL_NAME = 64
-_short_made_id = lru_cache(maxsize=4096)(_made_id)
-"""An agent's calls are the same on every turn but for the last ones, and to hash a name takes fifty look-ups."""
+_MOST_IDS = 4096
+_MADE_IDS = _MadeIds()
 
 
 def parse_state(kind: str, literal: Json, origin: Origin) -> Opaque:

@@ -49,7 +49,9 @@ class RequestLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 DEFAULT_LIMITS = RequestLimits()
 SHORTEST_PART = 2
-"""Bytes that a part, a call or a message takes at least."""
+"""Bytes that a part or a message takes at least."""
+SHORTEST_CALL = len('{"name":""')
+"""Bytes that a call takes at least, in any dialect."""
 
 
 def parse_ask(
@@ -128,7 +130,7 @@ def check_conversation(ask: Ask, size: int, limits: RequestLimits = DEFAULT_LIMI
         limit = f"the limit is {limits.tool_name} (limits.tool_name)"
         at = RequestPlaces(ask, registry.dialect(ask.dialect).requests.places).locate(longest.place)
         raise MalformedRequest(f"a tool's name has {len(longest.name)} characters; {limit}", at=at)
-    if size > SHORTEST_PART * limits.parts or size > SHORTEST_PART * limits.calls:
+    if size > SHORTEST_PART * limits.parts or size > SHORTEST_CALL * limits.calls:
         known = ask.known
         opening = 0 if known is None else _count_parts(messages[: known.opening])
         if known is None or opening + known.parts > min(limits.parts, limits.calls):
