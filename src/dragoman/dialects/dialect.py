@@ -136,6 +136,14 @@ class Endpoint(msgspec.Struct, frozen=True):
     """At a path of a cloud: how errors are rendered, if not as the dialect does."""
 
 
+def both_ways(
+    whole: str, streamed: str, summary: str, how: str = "streamed", framing: Framing | None = None, **more: Any
+) -> tuple[Endpoint, Endpoint]:
+    """The endpoints of a dialect whose path asks for a stream."""
+    stream = Endpoint(Job.GENERATE, streamed, f"{summary}, {how}", stream=True, framing=framing, **more)
+    return Endpoint(Job.GENERATE, whole, summary, stream=False, **more), stream
+
+
 PLACEHOLDER = "{id}"
 """Stands in a path for an id."""
 

@@ -30,6 +30,7 @@ from dragoman.dialects.dialect import (
     RequestCodec,
     TokenCount,
     UnservedPath,
+    both_ways,
     fixed_path,
     turns,
 )
@@ -178,19 +179,10 @@ _VERTEX = "/publishers/anthropic/models/"
 _ASKED = {name: schema for name, schema in _REQUIRED.items() if name != "model"}
 _ON_VERTEX = (
     Endpoint(Job.COUNT_TOKENS, f"{_VERTEX}count-tokens:rawPredict", "Tokens, as on Vertex AI", required=_COUNTED),
-    Endpoint(
-        Job.GENERATE,
+    *both_ways(
         _VERTEX + "{model}:rawPredict",
-        "Claude, as on Vertex AI",
-        stream=False,
-        required=_ASKED,
-        cloud=_OF_VERTEX,
-    ),
-    Endpoint(
-        Job.GENERATE,
         _VERTEX + "{model}:streamRawPredict",
-        "Claude, as on Vertex AI, streamed",
-        stream=True,
+        "Claude, as on Vertex AI",
         required=_ASKED,
         cloud=_OF_VERTEX,
     ),
@@ -203,26 +195,15 @@ def _aws_errors() -> RenderError:
     return render_error
 
 
-_ON_BEDROCK = (
-    Endpoint(
-        Job.GENERATE,
-        "/model/{model}/invoke",
-        "Claude, as on Amazon Bedrock",
-        stream=False,
-        required=_ASKED,
-        cloud=_OF_BEDROCK,
-        load_errors=_aws_errors,
-    ),
-    Endpoint(
-        Job.GENERATE,
-        "/model/{model}/invoke-with-response-stream",
-        "Claude, as on Amazon Bedrock, streamed in binary frames",
-        stream=True,
-        required=_ASKED,
-        cloud=_OF_BEDROCK,
-        framing=Framing.EVENT_STREAM,
-        load_errors=_aws_errors,
-    ),
+_ON_BEDROCK = both_ways(
+    "/model/{model}/invoke",
+    "/model/{model}/invoke-with-response-stream",
+    "Claude, as on Amazon Bedrock",
+    "streamed in binary frames",
+    Framing.EVENT_STREAM,
+    required=_ASKED,
+    cloud=_OF_BEDROCK,
+    load_errors=_aws_errors,
 )
 
 DIALECT = Dialect(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import remembered
@@ -44,14 +44,13 @@ from dragoman.dialects.shared.setting_table import (
     word,
 )
 from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
-from dragoman.dialects.shared.wire_schema import open_decoder
+from dragoman.dialects.shared.wire_schema import needing, open_decoder
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_members
 
 # Thinking
 
 _ADAPTIVE, _DISABLED = b'{"type":"adaptive"}', b'{"type":"disabled"}'
-_open_thinking = open_decoder(AnthropicThinkingConfig)
 
 
 def _render_thinking(settings: Settings, beside: Mapping[str, Json]) -> Json | None:
@@ -71,13 +70,6 @@ def _meant_thinking(raw: Json) -> Json:
         return raw
     fields.pop("budget_tokens", None)
     return render_object({**fields, "type": quote("adaptive")})
-
-
-def _shape_thinking(raw: Json) -> object:
-    found = _open_thinking(raw)
-    if found.type == "enabled" and found.budget_tokens is UNSET:
-        raise msgspec.ValidationError("Object missing required field `budget_tokens`")
-    return found
 
 
 # The format of the answer
@@ -115,7 +107,6 @@ def _written_format(form: ResponseFormat) -> Json:
 
 _MODES = {"auto": ChoiceMode.AUTO, "any": ChoiceMode.REQUIRED, "none": ChoiceMode.NONE}
 _KINDS = {mode: kind for kind, mode in _MODES.items()}
-_open_choice = open_decoder(AnthropicToolChoice)
 
 
 def _parse_choice(raw: Json) -> ParsedMember:
@@ -152,13 +143,6 @@ def _render_choice(settings: Settings, beside: Mapping[str, Json]) -> Json | Non
     return render_object(wire)
 
 
-def _shape_choice(raw: Json) -> object:
-    found = _open_choice(raw)
-    if found.type == "tool" and found.name is UNSET:
-        raise msgspec.ValidationError("Object missing required field `name`")
-    return found
-
-
 def _own_choice(raw: Json) -> ToolChoice | None:
     found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
     return found
@@ -187,7 +171,7 @@ SETTINGS = SettingTable(
             parse=parse_claude_thinking,
             render=_render_thinking,
             holds={"thinking": ""},
-            shape=_shape_thinking,
+            shape=needing(AnthropicThinkingConfig, "budget_tokens", "enabled"),
             meant=_meant_thinking,
         ),
         SettingObject(
@@ -209,7 +193,7 @@ SETTINGS = SettingTable(
             parse=_parse_choice,
             render=_render_choice,
             holds={"tool_choice": "", "parallel_tool_calls": "/disable_parallel_tool_use"},
-            shape=_shape_choice,
+            shape=needing(AnthropicToolChoice, "name", "tool"),
             names=("toolChoice",),
         ),
         SettingObject(

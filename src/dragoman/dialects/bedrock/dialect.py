@@ -25,6 +25,7 @@ from dragoman.dialects.dialect import (
     RequestCodec,
     TokenCount,
     UnservedPath,
+    both_ways,
 )
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.errors import MalformedRequest
@@ -157,12 +158,11 @@ DIALECT = Dialect(
     call_id_prefix="tooluse_",
     title="Bedrock Converse",
     endpoints=(
-        Endpoint(Job.GENERATE, "/model/{model}/converse", "Bedrock Converse", stream=False, required=_REQUIRED),
-        Endpoint(
-            Job.GENERATE,
+        *both_ways(
+            "/model/{model}/converse",
             "/model/{model}/converse-stream",
-            "Bedrock Converse, streamed in binary frames",
-            stream=True,
+            "Bedrock Converse",
+            "streamed in binary frames",
             required=_REQUIRED,
         ),
         Endpoint(Job.COUNT_TOKENS, "/model/{model}/count-tokens", "Tokens of a Bedrock request", required=_COUNTED),

@@ -31,6 +31,7 @@ from dragoman.dialects.dialect import (
     RequestCodec,
     TokenCount,
     UnservedPath,
+    both_ways,
 )
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.request_glance import RequestGlance
@@ -179,12 +180,10 @@ _UNSERVED = (
 
 _VERTEX = "/publishers/google/models/{model}"
 _ON_VERTEX = (
-    Endpoint(Job.GENERATE, f"{_VERTEX}:generateContent", "Gemini, as on Vertex AI", stream=False, required=_REQUIRED),
-    Endpoint(
-        Job.GENERATE,
+    *both_ways(
+        f"{_VERTEX}:generateContent",
         f"{_VERTEX}:streamGenerateContent",
-        "Gemini, as on Vertex AI, streamed",
-        stream=True,
+        "Gemini, as on Vertex AI",
         required=_REQUIRED,
     ),
     Endpoint(Job.COUNT_TOKENS, f"{_VERTEX}:countTokens", "Tokens, as on Vertex AI", required=_REQUIRED),
@@ -194,12 +193,11 @@ DIALECT = Dialect(
     name=NAME,
     title="Gemini generateContent",
     endpoints=(
-        Endpoint(Job.GENERATE, "/models/{model}:generateContent", "Gemini", stream=False, required=_REQUIRED),
-        Endpoint(
-            Job.GENERATE,
+        *both_ways(
+            "/models/{model}:generateContent",
             "/models/{model}:streamGenerateContent",
-            "Gemini, streamed; a JSON array without `alt=sse`",
-            stream=True,
+            "Gemini",
+            "streamed; a JSON array without `alt=sse`",
             required=_REQUIRED,
         ),
         Endpoint(Job.COUNT_TOKENS, "/models/{model}:countTokens", "Tokens of a Gemini request", required=_REQUIRED),

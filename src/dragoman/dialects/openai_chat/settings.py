@@ -43,7 +43,7 @@ from dragoman.dialects.shared.setting_table import (
     word,
 )
 from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
-from dragoman.dialects.shared.wire_schema import open_decoder
+from dragoman.dialects.shared.wire_schema import needing, open_decoder
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 
@@ -262,16 +262,6 @@ def _render_format(form: ResponseFormat | None) -> Json | None:
     return b'{"type":"json_schema","json_schema":' + render_object(schema) + b"}"
 
 
-_open_format = open_decoder(ChatFormat)
-
-
-def _shape_format(raw: Json) -> object:
-    found = _open_format(raw)
-    if found.type == "json_schema" and found.json_schema is UNSET:
-        raise msgspec.ValidationError("Object missing required field `json_schema`")
-    return found
-
-
 def _meant_format(raw: Json) -> Json:
     """The format of the answer that is meant: a bare word, a schema beside its type, or one without a name."""
     fields = fields_of(raw)
@@ -369,7 +359,7 @@ SETTINGS = SettingTable(
             render=lambda settings, _: _render_format(settings.response_format),
             holds={"response_format": ""},
             names=("responseFormat",),
-            shape=_shape_format,
+            shape=needing(ChatFormat, "json_schema", "json_schema"),
             meant=_meant_format,
         ),
         SettingObject(

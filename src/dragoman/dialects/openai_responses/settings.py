@@ -51,7 +51,7 @@ from dragoman.dialects.shared.top_level import (
     joined_misses,
     setting_members,
 )
-from dragoman.dialects.shared.wire_schema import open_decoder
+from dragoman.dialects.shared.wire_schema import needing, open_decoder
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
@@ -195,16 +195,6 @@ def _allowance(mode: str, tools: list[dict[str, Any]]) -> ToolChoice:
     return ToolChoice(ChoiceMode.ALLOWED, names, mode == "required", origin=origin, vendor=vendor)
 
 
-_open_choice = open_decoder(str | ResponsesChoice)
-
-
-def _shape_choice(raw: Json) -> object:
-    found = _open_choice(raw)
-    if not isinstance(found, str) and found.type in _CALLABLE and found.name is UNSET:
-        raise msgspec.ValidationError("Object missing required field `name`")
-    return found
-
-
 def _own_choice(raw: bytes) -> ToolChoice | None:
     found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
     return found
@@ -324,7 +314,7 @@ SETTINGS = SettingTable(
             parse=_parse_choice,
             holds={"tool_choice": ""},
             names=("toolChoice",),
-            shape=_shape_choice,
+            shape=needing(str | ResponsesChoice, "name", *_CALLABLE),
         ),
         SettingObject(
             member=INCLUDE,

@@ -55,6 +55,19 @@ def open_decoder(kind: Any) -> Callable[[Any], Any]:
     return msgspec.json.Decoder(_open_type(kind)).decode
 
 
+def needing(kind: Any, field: str, *types: str) -> Callable[[Any], Any]:
+    """An open decoder of an object that must have a field if it is of one of these types."""
+    decode = open_decoder(kind)
+
+    def decode_needing(raw: Any) -> Any:
+        found = decode(raw)
+        if getattr(found, "type", "") in types and getattr(found, field) is UNSET:
+            raise msgspec.ValidationError(f"Object missing required field `{field}`")
+        return found
+
+    return decode_needing
+
+
 def split_unknown(raw: Json, kind: type[msgspec.Struct]) -> tuple[Json, Mapping[str, Json]]:
     """The object with the members that its type has, and all others. Their values are written without spaces."""
     names = _member_names(kind)
