@@ -127,7 +127,22 @@ ROOTS: dict[str, tuple[str, Any, Any]] = {
         },
     ),
     "all of": ("anthropic", {"allOf": [of(STR), of(STR, required=["a"])]}, of(STR, required=["a"])),
-    "reference": ("anthropic", {"$ref": "#/$defs/A", "$defs": {"A": of(STR)}}, of(STR, **{"$defs": {"A": of(STR)}})),
+    "reference": ("anthropic", {"$ref": "#/$defs/A", "$defs": {"A": of(STR), "b": INT}}, of(STR)),
+    "reference to itself": (
+        "anthropic",
+        {"$ref": "#/definitions/A", "definitions": {"A": of({"$ref": "#/definitions/A"})}},
+        of({"$ref": "#/definitions/A"}, definitions={"A": of({"$ref": "#/definitions/A"})}),
+    ),
+    "reference to others": (
+        "anthropic",
+        {"$ref": "#/$defs/A", "$defs": {"A": of({"$ref": "#/$defs/b~1c"}), "b/c": of({"$ref": "#/$defs/d"}), "d": INT}},
+        of({"$ref": "#/$defs/b~1c"}, **{"$defs": {"b/c": of({"$ref": "#/$defs/d"}), "d": INT}}),
+    ),
+    "reference beside one to the whole": (
+        "anthropic",
+        {"$ref": "#/$defs/A", "$defs": {"A": of({"$ref": "#"}), "b": INT}},
+        of({"$ref": "#"}, **{"$defs": {"A": of({"$ref": "#"}), "b": INT}}),
+    ),
     "no type": ("anthropic", {"properties": {"a": STR}}, of(STR)),
     "nothing": ("openai", {}, {"type": "object", "properties": {}}),
     "php": ("openai", {"type": "object", "properties": []}, {"type": "object", "properties": {}}),

@@ -7,11 +7,13 @@ grow without bound.
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 from .form import Typing
 from .merging import both
 from .place import Place
 from .references import MISSING
-from .vocabulary import Schema, kinds, without
+from .vocabulary import DEFINITIONS, Schema, kinds, without
 from .words import described
 
 MOST_HOPS = 64
@@ -25,8 +27,20 @@ def inlined(node: Schema, place: Place) -> Schema:
     lost = not place.form.foreign_refs and place.walk.references.target(ref) is MISSING
     rooted = place.is_root and place.form.typing is not Typing.FREE
     if place.walk.inline or lost or rooted:
-        return opened(node, place)
+        done = opened(node, place)
+        return _without_unused(done, place) if rooted and not place.walk.inline else done
     return node if place.form.ref_siblings or len(node) == 1 else _uncrowded(node, ref, place)
+
+
+def _without_unused(root: Schema, place: Place) -> Schema:
+    """The root without definitions that only its own reference named."""
+    used = [unquote(ref).split("/") for ref in place.walk.references.reached_from(without(root, *DEFINITIONS))]
+    if not all(len(steps) > 2 and steps[0] == "#" and steps[1] in DEFINITIONS for steps in used):
+        return root
+    names = {(word, name.replace("~1", "/").replace("~0", "~")) for _, word, name, *_ in used}
+    words = [word for word in DEFINITIONS if isinstance(root.get(word), dict)]
+    kept = {word: {name: one for name, one in root[word].items() if (word, name) in names} for word in words}
+    return without(root, *kept) | {word: definitions for word, definitions in kept.items() if definitions}
 
 
 def _uncrowded(node: Schema, ref: str, place: Place) -> Schema:

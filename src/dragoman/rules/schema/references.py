@@ -59,6 +59,16 @@ class References:
         """Whether any reference of the schema is recursive."""
         return bool(self._circles())
 
+    def reached_from(self, value: Any) -> frozenset[str]:
+        """The references inside a value, and those inside what they name."""
+        found: set[str] = set()
+        waiting = [value]
+        while waiting:
+            further = _refs(waiting.pop()) - found
+            found |= further
+            waiting += [self.target(ref) for ref in further]
+        return frozenset(found)
+
     def _circles(self) -> frozenset[str]:
         if self._recursive is None:
             links = {ref: _refs(self.target(ref)) for ref in _refs(self._root)}
