@@ -48,6 +48,12 @@ def test_a_setting_that_must_be_whole(value: float, near: str) -> None:
     assert done.changes == [("/top_k", "metadata", False)]
 
 
+def test_a_top_k_without_limit_is_left_out() -> None:
+    done = run(setting_range, {"messages": [HI], "top_k": -1}, facts(settings={"top_k": {"min": 0}}))
+    assert "top_k" not in done.json
+    assert done.changes == [("/top_k", "nothing", False)]
+
+
 def test_more_stop_sequences_than_the_target_takes() -> None:
     done = run(setting_range, {"messages": [HI], "stop": ["a", "b", "c"]}, facts(stop_max=2))
     assert done.json["stop"] == ["a", "b"]
@@ -58,6 +64,7 @@ UNTOUCHED = {
     "in range": ({"temperature": 1}, facts(settings={"temperature": {"min": 0, "max": 1}})),
     "no range": ({"temperature": 9}, facts()),
     "another setting": ({"seed": 9}, facts(settings={"temperature": {"max": 1}})),
+    "no limit, where the range is not known": ({"top_k": -1}, facts(settings={"top_k": {"whole": True}})),
     "whole already": ({"top_k": 40}, facts(settings={"top_k": {"whole": True}})),
     "as many stop sequences as it takes": ({"stop": ["a", "b"]}, facts(stop_max=2)),
     "any number of stop sequences": ({"stop": ["a", "b"]}, facts(stop_max=0)),

@@ -5,9 +5,9 @@ request is translated. Stop sequences beyond the number that the target takes ar
 those of white space if it refuses them. A name of the user or of a cache that is too long becomes a digest of it,
 always the same one; so does an e-mail address that a provider does not want to know, and a further field that has not
 the form which the fact `field_patterns` states. Metadata of too many pairs keeps the first ones, a key that is too long
-becomes a digest, and a value is cut.
+becomes a digest, and a value is cut. A `top_k` of -1, which means no limit to servers of open models, is left out.
 
-Loses metadata.
+Loses metadata; a limit that was none loses nothing.
 
 For `anthropic/claude-sonnet-4-6`, from `openai-chat`:
 
@@ -60,6 +60,10 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
         value = getattr(settings, name)
         fact = facts.settings.get(name, ANY_SETTING)
         if value is None:
+            continue
+        if name == "top_k" and value == -1 and fact.min is not None:
+            changes[name] = None
+            notes.append(Note("left out top_k, since -1 means no limit", key=name, loses=Loss.NOTHING, before=value))
             continue
         near = _nearest(value, fact)
         if name == "max_tokens":
