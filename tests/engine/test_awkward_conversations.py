@@ -381,6 +381,34 @@ CASES |= {
         gone=("A greeting.",),
         rules=("foreign-reasoning",),
     ),
+    "ids on half of the calls": Awkward(
+        "gemini",
+        {
+            "contents": [
+                {"role": "user", "parts": [{"text": "Hi"}]},
+                {
+                    "role": "model",
+                    "parts": [{"functionCall": {"name": "look", "args": {}, **more}} for more in ({"id": "a"}, {})],
+                },
+                {
+                    "role": "user",
+                    "parts": [
+                        {"functionResponse": {"name": "look", "response": {"output": "a lake"}}},
+                        {"functionResponse": {"name": "look", "response": {"output": "a pond"}, "id": "a"}},
+                    ],
+                },
+            ]
+        },
+        ("groq/llama-3.3-70b-versatile", "ollama-openai/some-model"),
+        arrives=('"tool_call_id":"a","content":"a pond"', "a lake"),
+    ),
+    "a picture of no byte": Awkward(
+        "ollama",
+        asked({**HI, "images": [""]}, stream=False),
+        ("bedrock/us.amazon.nova-lite-v1:0", "openai/gpt-4o", "anthropic/claude-sonnet-4-5"),
+        arrives=("Hi", "[image"),
+        rules=("refused-part",),
+    ),
     "a result in the model's turn": Awkward(
         "anthropic",
         claude(USES, GIVES, SAYS),

@@ -270,6 +270,7 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
     alone = True
     waiting: set[str] = set()  # calls of the turn that no response has answered yet
     asked: list[Call] = []  # all calls of the turn, until they are put into queues: of all names, and of each
+    claimed: set[str] | None = None  # calls that responses name: no response without an id answers one of these
     order: deque[str] = deque()
     by_name: dict[str | None, deque[str]] = {}
     orphans = 0
@@ -292,8 +293,10 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
                     force_setattr(part, "id", identity)
                 else:
                     alone = False
+                    claimed = _find_named(messages) if claimed is None else claimed
                 waiting.add(identity)
-                asked.append(part)
+                if claimed is None or identity not in claimed:
+                    asked.append(part)
                 ids.append(identity)
             elif type(part) is Result:
                 identity = part.call_id
@@ -316,6 +319,11 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
             if one.traits & _OF_IDS:
                 one.traits &= ~_OF_IDS
     return alone
+
+
+def _find_named(messages: list[ParsedMessage]) -> set[str]:
+    """The ids that responses have."""
+    return {part.call_id for one in messages for part in one.message.parts if type(part) is Result}
 
 
 def _put_in_queues(asked: list[Call], order: deque[str], by_name: dict[str | None, deque[str]]) -> None:

@@ -18,15 +18,19 @@ class CallIds:
 
     def __init__(self, parts: Sequence[Part | None]) -> None:
         known = {part.id for part in parts if type(part) is Call}
-        # Results that answer no call, each with the number of the turn of calls before it.
+        # Results that answer no call, each with the number of the turn of calls before it; and the calls that results
+        # name, which no result without an id answers.
         self._strangers: deque[tuple[int, str]] = deque()
+        self._claimed: set[tuple[int, str]] = set()
         turn, calling = 0, False
         for part in parts:
             if type(part) is Call:
                 turn, calling = turn + (not calling), True
             elif type(part) is Result:
                 calling = False
-                if part.call_id and part.call_id not in known:
+                if part.call_id in known:
+                    self._claimed.add((turn, part.call_id))
+                elif part.call_id:
                     self._strangers.append((turn, part.call_id))
         self.made: set[str] = set()
         self._calls = 0
@@ -46,6 +50,8 @@ class CallIds:
             self._waiting, self._order, self._by_name = {}, deque(), {}
         identity = call.id or (self._stranger() if self._strangers else "") or self._made(self._calls, call.name)
         self._waiting[identity] = call.name
+        if (self._turn, identity) in self._claimed:
+            return identity
         self._order.append(identity)
         if call.name in self._by_name:
             self._by_name[call.name].append(identity)

@@ -1,11 +1,11 @@
 """A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
-Media becomes a line of text that says what was there. Media in a tool's result moves to a user turn after the results
-if the target takes it there, and media of the model's own turn to the user turn that follows. A picture beside the
-content of that turn (`images`) does so too, unless the target may see it there. A refusal becomes text, and a document
-that is text becomes that text. Citations are left out. Of a provider's own block, such as the result of a web search or
-a summary, the words stay as text (`words`); what only its provider can read goes, and so does a block without words.
-`drop` leaves such blocks out.
+Media becomes a line of text that says what was there, in a translation also media of no byte. Media in a tool's result
+moves to a user turn after the results if the target takes it there, and media of the model's own turn to the user turn
+that follows. A picture beside the content of that turn (`images`) does so too, unless the target may see it there. A
+refusal becomes text, and a document that is text becomes that text. Citations are left out. Of a provider's own block,
+such as the result of a web search or a summary, the words stay as text (`words`); what only its provider can read goes,
+and so does a block without words. `drop` leaves such blocks out.
 
 Loses content if there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
 whose words stay, and media that moves lose metadata; a document given as text loses nothing.
@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import FIELD, MADE, Message, Role
 from dragoman.conversation.parts import (
     BESIDE,
@@ -128,6 +128,8 @@ def _with_detail(part: Media, facts: Facts) -> Swap | None:
 def _media(message: Message, part: Media, context: Context) -> Swap | None:
     facts = context.facts
     medium = facts.medium(part.kind.value)
+    if context.translated and _is_empty(part.source):
+        return in_words(part)
     if not _is_refused(message.role, part, medium, facts, message.at == FIELD):
         if part.wire_form == BESIDE and not context.translated:
             return Swap((replace(part, wire_form=""),), "wrote an image as a part of the content", Loss.NOTHING)
@@ -138,6 +140,13 @@ def _media(message: Message, part: Media, context: Context) -> Swap | None:
         if not _is_refused(message.role, as_text, medium, facts, message.at == FIELD):
             return Swap((as_text,), "gave a document as its text", Loss.NOTHING)
     return in_words(part)
+
+
+def _is_empty(source: Inline | Remote | Stored | Plain) -> bool:
+    match source:
+        case Inline(_, literal) | Plain(literal):
+            return literal == EMPTY
+    return False
 
 
 def _is_refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bool = False) -> bool:
