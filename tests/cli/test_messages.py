@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -170,6 +171,32 @@ def test_nothing_is_said_of_requests_that_were_not_there() -> None:
         1,
         "dragoman: none.json: cannot be read: No such file or directory\n",
     )
+
+
+# What a machine refuses
+
+
+def test_a_full_disk_is_no_error_of_the_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def fill(path: Path, *_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr("dragoman.cli.commands.records.store.opened_store", fill)
+    monkeypatch.setattr(sys, "argv", ["dragoman", "store", "check"])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.endswith(": No space left on device\n")
+
+
+def test_a_store_that_cannot_be_used_is_not_said_to_be_in_memory(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("store: {path: mine.yaml}\n")
+    done = run("store", "check", "--config", str(file))
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"dragoman: {file} cannot be used as a store: ")
 
 
 # Extras

@@ -179,6 +179,16 @@ UNUSABLE = {
 }
 
 
+async def test_a_disk_that_has_no_room_for_limits_leaves_state_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "pwrite", lambda handle, data, at: len(data) // 2)
+    opened = open_store(Config(), tmp_path / "store.sqlite3")
+    assert isinstance(opened.store, MemoryStore)
+    assert opened.warning is not None
+    assert "cannot be used for limits: the disk is full" in opened.warning
+
+
 @pytest.mark.parametrize("make", UNUSABLE, ids=lambda make: make.__name__)
 async def test_a_file_that_cannot_be_used_is_refused_in_words_or_left_alone(tmp_path: Path, make: object) -> None:
     path = make(tmp_path)  # type: ignore[operator]

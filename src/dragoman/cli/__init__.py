@@ -139,6 +139,9 @@ def main() -> None:
         if isinstance(error, ImportError) and (advice := missing_extra(error)):
             print_error(advice)
             sys.exit(1)
+        if isinstance(error, OSError) and error.strerror:  # a full disk, or a folder that may not be written
+            print_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+            sys.exit(1)
         print_error(f"internal error: {type(error).__name__}: {error} (set DRAGOMAN_TRACEBACK=1 to see the traceback)")
         sys.exit(1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.store import StoreKind
@@ -24,7 +25,13 @@ class OpenedStore(Struct, frozen=True):
     """A store, and what its user should know about it."""
 
     store: Store
-    warning: str | None = None
+    fault: str | None = None
+    """Why it is not the one that was asked for."""
+    effect: str = ""
+
+    @property
+    def warning(self) -> str | None:
+        return None if self.fault is None else f"{self.effect}: {self.fault}"
 
 
 def open_store(
@@ -46,13 +53,13 @@ def open_store(
         hot, ledger = open_hot(opening), open_ledger(opening)
     except StoreError as error:
         opened = _open_own(config, path, clocks, redactor, alone)
-        return OpenedStore(opened.store, f"state is not shared: {error}")
+        return OpenedStore(opened.store, str(error), "state is not shared")
     if hot is not None and ledger is not None:
         return OpenedStore(ComposedStore(hot, ledger))
     opened = _open_own(config, path, clocks, redactor, alone)
     if hot is None and ledger is None:
         return opened
-    return OpenedStore(ComposedStore(hot or opened.store, ledger or opened.store), opened.warning)
+    return replace(opened, store=ComposedStore(hot or opened.store, ledger or opened.store))
 
 
 def _open_own(config: Config, path: Path | None, clocks: Clocks, redactor: Redactor, alone: bool) -> OpenedStore:
@@ -62,7 +69,8 @@ def _open_own(config: Config, path: Path | None, clocks: Clocks, redactor: Redac
     try:
         return OpenedStore(SqliteStore(path, options_of(config), clocks, redactor, alone=alone))
     except StoreError as error:
-        return OpenedStore(MemoryStore(options_of(config), clocks, redactor), f"state is kept in memory only: {error}")
+        memory = MemoryStore(options_of(config), clocks, redactor)
+        return OpenedStore(memory, str(error), "state is kept in memory only")
 
 
 def shared_refusal(config: Config, path: Path | None) -> str | None:

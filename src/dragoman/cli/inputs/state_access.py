@@ -92,8 +92,8 @@ async def opened_store(given: GivenConfig) -> AsyncIterator[Store | None]:
         return
     redis = replace(config.store.redis, deadline_ms=_ANSWER_MS)
     opened = open_store(replace(config, store=replace(config.store, redis=redis)), file)
-    if opened.warning is not None:
-        raise OptionError(opened.warning, at=str(file))
+    if opened.fault is not None:
+        raise OptionError(opened.fault)
     try:
         for _ in range(_STARTS):
             await opened.store.start()

@@ -67,6 +67,10 @@ _PAUSE = 0.001
 Digest = tuple[int, int]
 
 
+def unusable_counts(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path} cannot be used for limits: {error}. Move it away or set store.path")
+
+
 class CountFile:
     """One handle on the counts. Not for two threads at once."""
 
@@ -81,7 +85,7 @@ class CountFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
-            raise StoreError(f"{path} cannot be used for limits: {error}. Move it away or set store.path") from error
+            raise unusable_counts(path, error) from error
         found = os.fstat(self._handle)
         self.inode = found.st_dev, found.st_ino
         self._map: mmap.mmap | None = None

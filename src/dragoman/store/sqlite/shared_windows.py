@@ -13,7 +13,7 @@ from pathlib import Path
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import RateWindows
-from dragoman.store.sqlite.count_file import CountFile
+from dragoman.store.sqlite.count_file import CountFile, unusable_counts
 from dragoman.store.sqlite.file_thread import DEADLINE, FileThread
 from dragoman.store.sqlite.tables import inode
 
@@ -31,7 +31,11 @@ class SharedWindows(FileThread):
         self._file = CountFile(path, steady)
         self._patient = CountFile(path, steady, DEADLINE / 2)
         """The handle that waits for other workers; for the thread alone."""
-        self._patient.begin(own.counts())
+        try:
+            self._patient.begin(own.counts())
+        except OSError as error:
+            self.close()
+            raise unusable_counts(path, error) from error
         self._looked = steady()
 
     async def reserve(self, key: str, limits: KeyLimits, tokens: int, count: int) -> Allowed | Limited:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import os
 from pathlib import Path
 
 import click
@@ -65,6 +66,8 @@ def verify(
     page = out or Path(f"verified-{seen}.md")
     if not page.parent.is_dir():
         raise OptionError(f"{page.parent} is no directory", at="--out", hint="create it first")
+    if not os.access(page.parent, os.W_OK):
+        raise OptionError(f"{page.parent} cannot be written", at="--out", hint="name another place")
     kept = page.with_suffix(".verify.json")
     with asyncio.Runner() as runner, own_gateway(runner, given, _without_keys) as gateway:
         named = targets or _usual_targets(gateway)
