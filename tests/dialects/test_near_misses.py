@@ -912,8 +912,9 @@ def test_a_message_that_a_rule_touches_beside_moved_messages_costs_none_of_them(
 
 def test_null_tools_are_left_out_where_they_are_refused() -> None:
     """K17."""
-    assert "tools" not in adapt(request(CHAT, tools=None), target="openai/gpt-4o").json
-    assert adapt(request(CHAT, tools=None), target="vllm/m").json["tools"] is None
+    assert "tools" not in adapt(request(CHAT, tools=None), target="groq/llama-3.3-70b-versatile").json
+    for target in ("vllm/m", "openai/gpt-4o", "azure-openai/gpt-4o", "together/m"):
+        assert adapt(request(CHAT, tools=None), target=target).json["tools"] is None
 
 
 @pytest.mark.parametrize("name", OWN_TOOLS)

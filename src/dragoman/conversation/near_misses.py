@@ -64,6 +64,7 @@ class Miss(StrEnum):
     SCHEMA = "tool-schema"
     NAMELESS = "nameless-tool"
     NULL_TOOL = "null-tool"
+    NULL_TOOLS = "null-tools"
     CHOICE = "choice-form"
     SETTING = "setting-form"
     SETTING_NAME = "setting-name"
@@ -91,6 +92,7 @@ SENTENCES: dict[Miss, str] = {
     Miss.SCHEMA: "completed the schema of a tool",
     Miss.NAMELESS: "left out a tool without a name",
     Miss.NULL_TOOL: "left out nothing in place of a tool",
+    Miss.NULL_TOOLS: "left out a null in place of the tools",
     Miss.CHOICE: "wrote the tool choice as its dialect does",
     Miss.SETTING: "wrote a setting in the type that it has",
     Miss.SETTING_NAME: "wrote a setting under the name that its dialect has",

@@ -80,7 +80,7 @@ class MeantTools(msgspec.Struct, frozen=True):
 def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[Tools, bool]]) -> MeantTools:
     """The tools of a list that may not fit its schema."""
     if raw == NULL:
-        return MeantTools((), False, (_miss(Miss.NULL, form.place),))
+        return MeantTools((), False, (_miss(Miss.NULL_TOOLS, form.place),))
     numbered = numbered_items(raw) or _named_tools(raw)
     entries = items_of(raw) if numbered is None else [one for entry in numbered for one in items_of(entry) or [entry]]
     if entries is None and (raw[:1] != b"{" or not (form.takes_one or parse_any_tools(raw))):
