@@ -462,6 +462,14 @@ CASES |= {
         gone=(SEALED,),
         rules=("foreign-reasoning",),
     ),
+    "a cache point before all else": Awkward(
+        "bedrock",
+        converse({"cachePoint": {"type": "default"}}, {"text": "More"}, role="user"),
+        ("bedrock/meta.llama3-3-70b-instruct-v1:0", "bedrock/mistral.mistral-large-2407-v1:0"),
+        arrives=("More",),
+        gone=("cachePoint",),
+        rules=("refused-part", "repeated-role"),
+    ),
     "a picture of the format jpg": Awkward(
         "bedrock",
         converse({"image": {"format": "jpg", **PIXELS}}, role="user"),

@@ -86,6 +86,8 @@ _UNREADABLE = frozenset(
 LISTINGS = frozenset({"mcp_list_tools", "mcp_tool_listing"})
 """What a server of tools has. The request declares the server again, so that nothing is lost with them."""
 THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+MARKS = frozenset({"cachePoint"})
+"""What says something of the parts before it. One with no part before it stands as a block of its own."""
 _UNSAID = frozenset({*LISTINGS, *THOUGHTS, "tool_search_output", "tool_addition", "tool_removal"})
 """Kinds whose words would mislead the target: tools that it cannot call, and thoughts, which nobody said."""
 _PAYLOADS = frozenset({"data", "bytes", "file_data", "fileData", "b64_json"})

@@ -49,7 +49,7 @@ from dragoman.profiles.facts import Facts, Medium, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import sees_beside
 from dragoman.rules.native_kinds import takes_block
-from dragoman.rules.part_words import LISTINGS, THOUGHTS, block_words, in_words, read_text_file, usual_type
+from dragoman.rules.part_words import LISTINGS, MARKS, THOUGHTS, block_words, in_words, read_text_file, usual_type
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -105,7 +105,7 @@ def _read_out(part: Opaque, context: Context) -> Swap:
         loses = Loss.METADATA if words.whole else Loss.CONTENT
         return Swap((Text(words.literal),), f"put the words of a {part.kind} block in its place", loses)
     owner = f" that only {part.origin.dialect} has" if part.origin.dialect != context.facts.dialect else ""
-    loses = Loss.METADATA if part.kind in LISTINGS or part.kind in THOUGHTS else Loss.CONTENT
+    loses = Loss.METADATA if part.kind in LISTINGS | MARKS | THOUGHTS else Loss.CONTENT
     return Swap((), f"left out a {part.kind} block{owner}", loses)
 
 
