@@ -93,6 +93,20 @@ def test_a_client_of_few_forms_gets_the_frames_of_its_vendor(how: str, dialect: 
     assert relayed == b"".join(clean)
 
 
+HALVES = (TextDelta(0, 0, quote("a HIGH")), TextDelta(0, 0, quote("LOW b HIGH")), TextDelta(0, 0, quote("LOW")))
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "gemini", "openai-chat", "openai-responses", "cohere", "ollama"])
+def test_a_pair_that_a_server_split_reaches_the_official_sdk_whole(dialect: str, sdks: Loopback) -> None:
+    renderer = registry.dialect(dialect).answers.stream_renderer(ANSWERING)
+    rendered = [renderer.render([event]) for event in (EVENTS[0], *HALVES, *EVENTS[-3:])]
+    wire = b"".join([*rendered, renderer.close()])
+    wire = wire.replace(b"HIGH", b"\\ud83d").replace(b"LOW", b"\\ude00")
+    for size in (7, len(wire)):
+        relayed = _relay(dialect, [wire[at : at + size] for at in range(0, len(wire), size)])
+        assert sdks.read(dialect, relayed, stream=True).text == "a \U0001f600 b \U0001f600"
+
+
 BARE = {"one line": '{"error":{"message":"No."}}', "many lines": '{\n  "error": {\n    "message": "No."\n  }\n}\n'}
 
 

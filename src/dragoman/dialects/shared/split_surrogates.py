@@ -19,6 +19,7 @@ _REPLACEMENT = b'"\\ufffd"'
 _ESCAPE = re.compile(rb"\\u(?=[dD][89a-fA-F][0-9a-fA-F]{2})")
 _MARKED = re.compile(rb"\\u0001([dD][89a-fA-F][0-9a-fA-F]{2})")
 _LAST_HIGH = re.compile(rb'\\u[dD][89abAB][0-9a-fA-F]{2}"')
+_FIRST_LOW = re.compile(rb'"(?=\\u[dD][c-fC-F][0-9a-fA-F]{2})')
 
 
 class SurrogateMender:
@@ -56,6 +57,27 @@ class SurrogateMender:
         """Half a pair at the very end of a text."""
         for kind, choice, part in self._waiting:
             out.append(kind(choice, part, _REPLACEMENT))
+
+
+class HalfPairs:
+    """The halves of one relayed stream, whose frames are not read: the one that ends a text waits for the next text
+    that begins with the other."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting = b""
+
+    def join(self, frame: bytes) -> bytes:
+        """A frame that cannot be decoded, without half a pair."""
+        if b"\0" in frame:  # which is no JSON
+            return frame
+        text = hidden_backslashes(frame)
+        if self._waiting and (low := _FIRST_LOW.search(text)) is not None:
+            text, self._waiting = text[: low.end()] + self._waiting + text[low.end() :], b""
+        if (high := _LAST_HIGH.search(text)) is not None:
+            text, self._waiting = text[: high.start()] + text[high.end() - 1 :], high[0][:-1]
+        return replace_lone_surrogates(shown_backslashes(text))
 
 
 def mark_surrogates(frame: bytes) -> bytes:

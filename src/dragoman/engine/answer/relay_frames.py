@@ -2,8 +2,9 @@
 
 A client can do nothing with a part of a frame, so frames go out whole: no cut of the bytes hides a secret, and a stream
 that breaks off leaves no half frame before our own last event. A frame whose data is no JSON would break a client that
-parses it; it is left out and counted. Some servers leave marks of their own in chunks (`done`, `__stream_end__`);
-clients store them with the message and send them to providers that refuse them. They are taken out.
+parses it; it is left out and counted, unless only its text is broken: half a surrogate pair waits for the other half.
+Some servers leave marks of their own in chunks (`done`, `__stream_end__`); clients store them with the message and send
+them to providers that refuse them. They are taken out.
 
 Some servers and proxies write what the standard allows and SDKs stumble over: a byte order mark, ids, times to wait,
 names that say nothing, comments. `FrameForm` says what the clients of a dialect read, and no more goes to them.
@@ -19,6 +20,7 @@ from typing import Any
 import msgspec
 
 from dragoman.dialects.dialect import ChunkRewrite, FrameForm, unchanged
+from dragoman.dialects.shared.split_surrogates import HalfPairs
 from dragoman.engine.answer.frame_template import FrameTemplate, without_members
 from dragoman.engine.answer.relay_observer import RelayObserver
 from dragoman.wire.sse import BOM, DONE_FRAME
@@ -56,7 +58,7 @@ class RelayFrames:
     `skipped` counts frames that could not be read."""
 
     __slots__ = (
-        *("_check", "_form", "_held", "_leftovers", "_marks", "_nulls", "_observer", "_open"),
+        *("_check", "_form", "_halves", "_held", "_leftovers", "_marks", "_nulls", "_observer", "_open"),
         *("_redact", "_rewrite", "_template", "_tidy", "_unasked", "_within", "_words", "skipped"),
     )
 
@@ -82,6 +84,7 @@ class RelayFrames:
         self._marks = _marks(self._leftovers)
         self._nulls = _nulls(unasked)
         self._held = b""
+        self._halves = HalfPairs()
         self._open = False
         self._within = False
         self._observer = observer
@@ -264,8 +267,9 @@ class RelayFrames:
 
     def _pieces(self, payload: bytes) -> list[Any] | None:
         """What goes out in place of a chunk that is not clean; None if it goes out as it is."""
+        read = payload if _passes(_check_json, payload) else self._halves.join(payload)
         try:
-            chunk = msgspec.json.decode(payload)
+            chunk = msgspec.json.decode(read)
             cleaned = without_keys(chunk, self._leftovers)
         except _UNREADABLE:
             self.skipped += 1
@@ -273,7 +277,7 @@ class RelayFrames:
         pieces = [cleaned] if self._rewrite is None or not isinstance(cleaned, dict) else self._rewrite.pieces(cleaned)
         if self._check is not None and self._rewrite is not None and self._rewrite.renumbers:
             self._check, self._template = None, self._new_template()
-        if pieces == [chunk]:
+        if pieces == [chunk] and read == payload:
             return None  # a text or a value that looks like a mark
         return [one for piece in pieces if piece and (one := self._tidy(piece)) is not None]
 

@@ -1,7 +1,8 @@
 """The lines of a relayed stream of one JSON value a line: whole, readable, and without our secrets.
 
 As with frames of server-sent events, a line goes out whole, so that no cut of the bytes hides a secret, and a stream
-that breaks off leaves no half line before our own last one. A line that is no JSON object is left out and counted.
+that breaks off leaves no half line before our own last one. A line that is no JSON object is left out and counted; half
+a surrogate pair in its text waits for the other half.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from dragoman.dialects.dialect import ChunkRewrite
+from dragoman.dialects.shared.split_surrogates import HalfPairs
 from dragoman.wire.ndjson import bare, unframed
 
 _MOST = 64 * 1024
@@ -23,11 +25,12 @@ class RelayLines:
     """Between the provider's bytes and the client. `redact` takes secrets out, `rewrite` writes lines that clients
     misread, `skipped` counts unreadable lines."""
 
-    __slots__ = ("_held", "_open", "_redact", "_rewrite", "skipped")
+    __slots__ = ("_halves", "_held", "_open", "_redact", "_rewrite", "skipped")
 
     def __init__(self, redact: Callable[[bytes], bytes] | None, rewrite: ChunkRewrite | None = None) -> None:
         self._redact = redact
         self._rewrite = rewrite
+        self._halves = HalfPairs()
         self._held = b""
         self._open = False
         self.skipped = 0
@@ -59,9 +62,16 @@ class RelayLines:
 
     def _clean(self, data: bytes) -> bytes:
         lines = list(filter(None, map(_bared, self._redacted(data).splitlines(keepends=True))))
-        readable = [self._written(line) for line in lines if _is_readable(line)]
+        readable = [self._written(read) for line in lines if (read := self._readable(line))]
         self.skipped += len(lines) - len(readable)
         return b"".join(readable)
+
+    def _readable(self, line: bytes) -> bytes:
+        """The line, repaired if need be; nothing if it is no JSON object."""
+        if _is_readable(line):
+            return line
+        joined = self._halves.join(line)
+        return joined if _is_readable(joined) else b""
 
     def _written(self, line: bytes) -> bytes:
         if self._rewrite is None or not self._rewrite.may_be_misread(line):
