@@ -23,7 +23,7 @@ from dragoman.dialects.openai_responses.endpoints.background import EventTeller
 from dragoman.dialects.openai_responses.endpoints.socket_frames import ResponseMessages
 from dragoman.dialects.openai_responses.endpoints.stored_answers import ResponseKeeper
 from dragoman.engine.answer.translation import Translation
-from dragoman.gateway.state import background_answers
+from dragoman.gateway.state import background_job
 from dragoman.wire.sse import render_event_frame
 
 QUESTION = StoreQuestion("m", "", True, b"[]")
@@ -123,7 +123,7 @@ def test_a_stream_that_is_stored_ends_oddly(gateway: Running, provider: HostileP
 def test_an_answer_in_the_background_without_end_has_failed(
     gateway: Running, provider: HostileProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background_answers, "MOST_HELD", 50_000)
+    monkeypatch.setattr(background_job, "MOST_HELD", 50_000)
     head = sse(b'{"type":"response.created","response":{"id":"r","status":"in_progress"}}', event=b"response.created")
     frames = head + delta("openai-responses", "a") * 1_000
     line = Answer("endless", "openai-responses", lambda n: streamed(frames), 1, stream=True)
