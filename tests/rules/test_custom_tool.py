@@ -39,6 +39,34 @@ def test_the_tool_and_its_calls_become_functions() -> None:
     assert ("/tools/0", "metadata", False) in done.changes
 
 
+LARK = {"syntax": "lark", "definition": 'start: "a"+'}
+
+
+@pytest.mark.parametrize(
+    ("source", "body"),
+    [
+        (
+            CHAT,
+            {
+                "messages": [],
+                "tools": [
+                    {"type": "custom", "custom": {"name": "run", "format": {"type": "grammar", "grammar": LARK}}}
+                ],
+            },
+        ),
+        (
+            "openai-responses",
+            {"input": [], "tools": [{"type": "custom", "name": "run", "format": {"type": "grammar", **LARK}}]},
+        ),
+    ],
+)
+def test_the_function_shows_the_grammar(source: str, body: dict[str, Any]) -> None:
+    done = run(custom_tool, body, facts(source, custom_tools="refuses"), source=source)
+    (tool,) = done.json["tools"]
+    argument = tool.get("function", tool)["parameters"]["properties"]["input"]
+    assert argument == {"type": "string", "description": 'A text by this grammar (lark):\nstart: "a"+'}
+
+
 def test_the_result_of_a_custom_call_follows() -> None:
     items = [
         {"role": "user", "content": "Hi"},

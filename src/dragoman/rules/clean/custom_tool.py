@@ -1,9 +1,10 @@
 """A tool that takes plain text, for a target that only knows functions.
 
-The tool becomes a function with one string argument, `input`. Calls in the history get the same form. A call in the
-answer comes back as one of a tool that takes plain text.
+The tool becomes a function with one string argument, `input`. The description of the argument shows the model the
+grammar that the text must follow. Calls in the history get the same form. A call in the answer comes back as one of a
+tool that takes plain text.
 
-Loses metadata: a grammar for the text has no place in a function's schema. Calls lose nothing.
+Loses metadata: nobody holds the model to the grammar. Calls lose nothing.
 
     user: List the files.
     call run(c1) !custom "ls"
@@ -16,20 +17,19 @@ becomes
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.parts import Call, Json, Part, Result
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, kept, rewrite_parts
 from dragoman.rules.rule import rule
-
-_SCHEMA = b'{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}'
 
 
 @rule(
@@ -61,6 +61,15 @@ def _as_function(message: Message, part: Part) -> Swap | None:
 def _function(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or not tool.custom:
         return tool
-    made = replace(tool, custom=False, schema=_SCHEMA)
+    made = replace(tool, custom=False, schema=_schema(tool.schema))
     notes.append(Note(f"turned the tool {tool.name} into a function", key=tool.place, before=tool, after=made))
     return made
+
+
+def _schema(form: Json | None) -> Json:
+    """One argument, for a text of the form that the client gave."""
+    wire = msgspec.json.decode(form) if form is not None else None
+    argument = {"type": "string"}
+    if isinstance(wire, dict) and isinstance(wire.get("definition"), str):
+        argument["description"] = f"A text by this grammar ({wire.get('syntax', 'lark')}):\n{wire['definition']}"
+    return msgspec.json.encode({"type": "object", "properties": {"input": argument}, "required": ["input"]})
