@@ -239,6 +239,14 @@ ODD_EVENTS: Mapping[str, list[dict[str, object]]] = {
 }
 
 
+def test_cohere_users_read_an_error_in_the_form_of_a_body() -> None:
+    answer = Translation("cohere", "cohere", context=ANSWERING)
+    assert answer.feed(b"".join(_frames("cohere")[:4]))
+    out = answer.feed(b'data: {"id":"x","message":"No."}\n\n') + answer.close()
+    assert answer.failure is not None
+    assert b'"type":"message-end","delta":{"finish_reason":"ERROR","error":"No."}' in out
+
+
 @pytest.mark.parametrize("client", ["cohere", "openai-chat", "anthropic", "gemini"])
 @pytest.mark.parametrize("size", [7, 4096])
 @pytest.mark.parametrize("name", ODD_EVENTS)

@@ -106,7 +106,8 @@ _check_plain_event = msgspec.json.Decoder(_PlainEvent).decode
 
 class MisreadEvents(msgspec.Struct):
     """Writes events that Cohere's SDK leaves out or whose members its users cannot read: some servers write null for a
-    number, a text or an object, or leave it out. Each has the members that it has at Cohere, and a call has an id."""
+    number, a text or an object, or leave it out. Each has the members that it has at Cohere, and a call has an id. An
+    error in the form of a body ends the message."""
 
     seed: str = ""
     renumbers: bool = False
@@ -120,7 +121,9 @@ class MisreadEvents(msgspec.Struct):
         return False
 
     def pieces(self, chunk: dict[str, Any]) -> list[Any]:
-        kind = chunk.get("type")
+        kind, message = chunk.get("type"), chunk.get("message")
+        if not kind and isinstance(message, str):
+            return [{"type": "message-end", "delta": {"finish_reason": render_stop(Stop.ERROR, ""), "error": message}}]
         form = _FORMS.get(kind) if isinstance(kind, str) else None
         if form is None or not isinstance(kind, str):
             return [chunk]
