@@ -49,9 +49,9 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     auth: tuple[str, str] | None
     timeouts: Timeouts
     failures: int
-    """After so many in a row it is left alone,"""
+    """Failures in a row after which it is left alone."""
     pause: float
-    """for so many seconds."""
+    """Seconds for which it is left alone."""
     connections: int
     ca_file: str | None = None
     emulated: bool = False

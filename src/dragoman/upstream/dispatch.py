@@ -124,7 +124,7 @@ class Dispatcher:
         self.turns = SessionTurns(monotonic)
         self.stored = StoredPrompts(transports, self.authorizers, note_stored)
         self.strayed = float("-inf")
-        """When a request was last answered by another destination than its first choice, or so it may be."""
+        """When a request was last answered, or may have been answered, by another destination than its first choice."""
 
     async def close(self) -> None:
         await self.stored.close()
@@ -172,7 +172,7 @@ class Dispatch:
     report: WrittenReport | None = None
     """The report of the request as it was sent last, if it was long enough to be written beside the loop."""
     digests: TurnDigests | None = None
-    """Those of the request as it was sent last, if it is large."""
+    """The digests of the request as it was sent last, if it is large."""
     known_lessons: tuple[str, ...] = ()
     """The lessons that were known of the destination that was asked last, before this request."""
     parts: tuple[Dispatch, ...] = ()
@@ -295,7 +295,7 @@ class Dispatch:
             await incoming.close()
 
     async def _all_pieces(self, opened: StreamingAll) -> AsyncGenerator[bytes]:
-        """Those of several answers. The failure of one is the end of all."""
+        """The pieces of several answers. The failure of one answer ends all."""
         side_by_side, split = self._side_by_side, self.exchange.split
         assert side_by_side is not None
         assert split is not None
@@ -398,7 +398,7 @@ class Dispatch:
         return there if self._shared.health.open(there, perf_counter()) else None
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
-        """The first that is not left alone; the first of all if each is."""
+        """The first candidate that is not left alone; the first of all if every one is."""
         now = perf_counter()
         return next((one for one in candidates if self._shared.health.open(one, now)), candidates[0])
 

@@ -32,7 +32,7 @@ def _render_model(model: ListedModel) -> bytes:
 
 
 def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
-    """OpenAI itself lists all. A part of them is told as its other lists tell it."""
+    """OpenAI lists all models at once. A page of them has the members that OpenAI's other lists have."""
     shown: dict[str, Any] = {"object": "list", "data": [_model(model) for model in models]}
     if more is not None:
         first, last = (models[0].name, models[-1].name) if models else (None, None)

@@ -50,7 +50,7 @@ _READ = (
 )
 _OPTIONS, _PLUGINS, _DOMAINS, _COMPOUND = "web_search_options", "plugins", "search_domain_filter", "compound_custom"
 _PARAMETERS = ":"
-"""Stands in the types of a router's tools, which have their settings in an object of their own."""
+"""In the type of a tool: it is a router's tool, which has its settings in an object of their own."""
 
 
 # Declarations

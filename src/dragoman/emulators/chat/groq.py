@@ -109,7 +109,7 @@ def _unsupported(key: str, known: Iterable[str]) -> str:
 
 
 def _distance(one: str, other: str) -> int:
-    """How many letters to change, add or remove."""
+    """How many letters must be changed, added or removed to make one word the other."""
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):
         before, row[0] = row[0], at
@@ -120,7 +120,7 @@ def _distance(one: str, other: str) -> int:
 
 
 def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
-    """How many there are, and schemas that require what they do not declare."""
+    """Refuse too many tools, and schemas that require what they do not declare."""
     declared = request.body.get("tools") or []
     if len(declared) > 128:  # https://github.com/gsd-build/gsd-2/issues/4376, April 2026
         return ChatRefusal(400, "'tools' : maximum number of items is 128")

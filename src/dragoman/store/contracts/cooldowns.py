@@ -27,7 +27,7 @@ class Cooldowns(Protocol):
         """Leave a name alone for so long. Never waits."""
 
     def clear(self, name: str) -> None:
-        """It works again. Never waits."""
+        """Leave it alone no longer: it works again. Never waits."""
 
     def remaining(self, name: str) -> float:
         """For how many seconds a name is still left alone; 0.0 if it is not. Never waits."""

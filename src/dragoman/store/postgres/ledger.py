@@ -59,7 +59,7 @@ class PostgresLedger:
             return False
 
     def close(self) -> None:
-        """In the thread."""
+        """Close the connections. It runs in the thread."""
         if self._pool is not None:
             self._pool.terminate()
 
