@@ -369,6 +369,7 @@ SAYS: Wire = {"type": "text", "text": "Hello"}
 USES: Wire = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
 GIVES: Wire = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a lake"}
 UPLOADED: Wire = {"type": "container_upload", "file_id": "file_1"}
+DRAWN: Wire = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
 PAGE: Wire = {"type": "web_search_result", "url": "https://e.example", "title": "Lakes", "encrypted_content": SEALED}
 ON_BEDROCK = ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",)
 PIXELS: Wire = {"source": {"bytes": "iVBORw0KGgo="}}
@@ -452,6 +453,17 @@ CASES |= {
         arrives=("Lakes - https://e.example",),
         gone=(SEALED,),
         rules=("provider-run",),
+    ),
+    "a picture among what an MCP server found": Awkward(
+        "anthropic",
+        claude(
+            {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "draw", "server_name": "art", "input": {}},
+            {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "content": [SAYS, DRAWN]},
+            SAYS,
+        ),
+        ("openai/gpt-4o", "groq/llama-3.3-70b-versatile"),
+        arrives=("[art: draw]", "[image"),
+        rules=("provider-run", "refused-part", "list-content"),
     ),
     "a hidden thought that another provider sealed": Awkward(
         "bedrock",

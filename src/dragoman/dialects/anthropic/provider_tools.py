@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman.conversation.envelope import seal, unseal
-from dragoman.conversation.parts import Json, Opaque
+from dragoman.conversation.parts import Json, Media, Opaque
 from dragoman.conversation.provider_tools import (
     CitationRange,
     Family,
@@ -23,6 +23,7 @@ from dragoman.conversation.provider_tools import (
 )
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.anthropic import ORIGIN
+from dragoman.dialects.near_misses.parts import parse_part_of_any
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.provider_tools import (
     NOTHING,
@@ -215,8 +216,10 @@ def _parse_result(family: Family, found: Members) -> ToolRun:
             return ToolRun(family, identity, tools=tuple([Tool(name) for name in names]), error=error)
         case Family.MCP:
             texts = [content] if isinstance(content, str) else [word_in(one, "text") for one in objects_in(content)]
+            parts = [parse_part_of_any(encode(one)) for one in objects_in(content)]
+            media = tuple([part for part in parts if isinstance(part, Media)])
             failed = "error" if found.get("is_error") is True else ""
-            return ToolRun(family, identity, output="\n".join(filter(None, texts)), error=failed)
+            return ToolRun(family, identity, output="\n".join(filter(None, texts)), media=media, error=failed)
     return ToolRun(family, identity, output=_printed(inner), error=error)
 
 
