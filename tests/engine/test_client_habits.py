@@ -124,3 +124,18 @@ def test_a_result_among_the_parts_of_a_turn(target: str) -> None:
 def test_xai_takes_items_of_the_published_form(given: Wire) -> None:
     done = sent(items(given), "xai-responses/grok-4.3")
     assert done.json["input"][1]["role"] == "user"
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "deepseek/deepseek-chat", "anthropic/claude-opus-4-8"])
+@pytest.mark.parametrize("words", [["So I", "look."], []])
+def test_items_of_responses_among_the_messages_of_chat(target: str, words: list[str]) -> None:
+    """As of a client that appends the output of one API to the messages of the other."""
+    summary = [{"type": "summary_text", "text": one} for one in words]
+    thought = {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAAAAB"}
+    done = sent(asked(thought, {**CALL, "id": "fc_1", "status": "completed"}, OUTPUT), target)
+    assert b"a lake" in done.body
+    assert {("off-schema", f"/messages/{at}") for at in (1, 2, 3)} <= {*reported(done)}
+    if target.startswith("deepseek"):
+        assert done.json["messages"][1]["reasoning_content"] == "\n\n".join(words)
+    else:
+        assert ("refused-reasoning", "/messages/1") in reported(done)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import (
     CacheHint,
     Call,
@@ -107,10 +107,19 @@ def _parse_thought_mark(fields: Fields) -> Part | None:
 
 
 def _parse_thinking(fields: Fields) -> Part | None:
-    literal = first_of(fields, ("thinking", "reasoning", "text"))
+    literal = first_of(fields, ("thinking", "reasoning", "text")) or _listed_words(fields)
     if literal is None or literal[:1] != b'"':
         return None
     return Reasoning(text=Text(literal), field="reasoning_content")
+
+
+def _listed_words(fields: Fields) -> Json | None:
+    """The words of an item of Responses: its own, or those of its summary, which may be none."""
+    for key in ("content", "summary"):
+        words = [text_of((fields_of(one) or {}).get("text")) for one in items_of(fields.get(key)) or ()]
+        if any(words):
+            return quote("\n\n".join(words))
+    return EMPTY if "summary" in fields else None
 
 
 def _hint(fields: Fields) -> CacheHint | None:

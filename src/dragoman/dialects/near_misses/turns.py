@@ -247,8 +247,8 @@ class TurnReader:
     def _lone_part(self, item: Json, fields: Fields) -> MeantTurn | None:
         """A part that stands in the list by itself, as calls and results do in one dialect."""
         part = parse_part_of_any(item)
-        if part is None:
-            return None
+        if part is None or (self._form.has_items and isinstance(part, Reasoning) and "summary" in fields):
+            return None  # an item of the dialect's own has more than its words
         if not self._form.has_items or isinstance(part, Text):
             self._log.note(Miss.TURN)
             return MeantTurn(_role_of(part), [MeantPart(part)], {})
