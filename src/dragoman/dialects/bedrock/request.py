@@ -86,9 +86,9 @@ def _fits_system(raw: Json) -> bool:
 _DATA_URL = b'"data:'
 
 
-def _plain_media(block: Json) -> tuple[str, Fields] | None:
+def _plain_media(block: Json) -> tuple[str, Fields, str] | None:
     """Media whose bytes are a data URL, or a picture without one of Converse's formats, as Converse has them: the
-    kind, and the members. None if there is nothing to do."""
+    kind, the members, and the place of the one that changed. None if there is nothing to do."""
     for kind, value in (fields_of(block) or {}).items():
         medium = fields_of(value) or {}
         source = fields_of(medium.get("source")) or {}
@@ -96,10 +96,10 @@ def _plain_media(block: Json) -> tuple[str, Fields] | None:
             continue
         linked = link_literal(source["bytes"]) if source["bytes"].startswith(_DATA_URL) else None
         if isinstance(linked, Inline):
-            return kind, {**medium, "source": b'{"bytes":%b}' % linked.data}
+            return kind, {**medium, "source": b'{"bytes":%b}' % linked.data}, "source/bytes"
         form = _picture_format(medium, source["bytes"]) if kind == MediaKind.IMAGE else ""
         if form:
-            return kind, {**medium, "format": quote(form)}
+            return kind, {**medium, "format": quote(form)}, "format"
     return None
 
 
@@ -116,8 +116,8 @@ def _repair_part(block: Json, below: str, log: MissLog) -> Json | None:
     found = _plain_media(block)
     if found is None:
         return None
-    kind, medium = found
-    log.note(Miss.PART, f"{below}/{kind}")
+    kind, medium, member = found
+    log.note(Miss.PART, f"{below}/{kind}/{member}")
     return render_object({kind: render_object(medium)})
 
 
