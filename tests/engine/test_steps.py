@@ -23,6 +23,7 @@ from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.named_prompt import NamedPrompt
+from dragoman.engine.exchange.split_answer import SplitRounds
 from dragoman.engine.exchange.steps import (
     ENDS,
     STEPS,
@@ -94,20 +95,20 @@ class Walker(Driver):
         if isinstance(step, Send):
             return self._send(step)
         if isinstance(step, SendAll):
-            return self._send_all(step)
+            return self._send_all()
         if isinstance(step, ListTools):
             found = FULL if self.refuses == "lists" else [None if self.refuses == "runs" else () for _ in step.tools]
             return self._told("listed", self.exchange.listed(found))
         if isinstance(step, SendRounds):
-            return self._send_rounds(step)
+            return self._send_rounds()
         (verb,) = ROWS[type(step)].verbs
         return self._told(verb, super()._next(step))
 
-    def _send_all(self, step: SendAll[Destination]) -> Any:
+    def _send_all(self) -> Any:
         """Carries them out one after the other: the first bytes are those of the first that streams."""
         if self.refuses == "sends":
             return self._told("unsent", self.exchange.unsent(FULL))
-        parts = [Walker(one, self.replies, self.refuses) for one in step.exchanges]
+        parts = [Walker(one, self.replies, self.refuses) for one in self.exchange.parts]
         ends = [part.run() for part in parts]
         for part in parts:
             self.seen |= part.seen
@@ -115,7 +116,9 @@ class Walker(Driver):
         assert lost is not None or all(isinstance(end, (Answered, Streaming)) for end in ends)
         return self._told("joined", self.exchange.joined(lost))
 
-    def _send_rounds(self, step: SendRounds[Destination]) -> Any:
+    def _send_rounds(self) -> Any:
+        split = self.exchange.split
+        assert isinstance(split, SplitRounds)
         following: Exchange[Destination] | None = self.exchange.parts[0]
         while following is not None:
             part = Walker(following, self.replies, self.refuses)
@@ -123,9 +126,9 @@ class Walker(Driver):
             self.seen |= part.seen
             if isinstance(end, GaveUp):
                 return self._told("joined", self.exchange.joined(end))
-            wanted = step.rounds.round_ended()
+            wanted = split.round_ended()
             done = [FinishedCall(replace(one.call, output="Found.")) for one in wanted.runs] if wanted else []
-            following = step.rounds.ran(done, 0.1) if wanted is not None else None
+            following = split.ran(done, 0.1) if wanted is not None else None
         return self._told("joined", self.exchange.joined())
 
     def _send(self, send: Send[Destination]) -> Any:

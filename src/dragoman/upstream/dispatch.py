@@ -337,10 +337,10 @@ class Dispatch:
                 if approved and not isinstance(found, Failure):
                     ran = leave_unrun(approved) if self._sends_nothing else await runs.run_approved(approved)
                 return await self._tell(exchange.listed, found, runs.limits, ran)
-            case SendRounds(destination, rounds):
+            case SendRounds(destination):
                 self._shared.health.released(destination)  # each round chooses for itself
                 self.parts = (self._part(exchange.parts[0]),)
-                return await self._pass_on(SideBySide(self.parts, partial(self._next_round, rounds)))
+                return await self._pass_on(SideBySide(self.parts, self._next_round))
             case Wait(seconds):
                 exchange.attempts.failures[-1].waited = seconds
                 await asyncio.sleep(seconds)
@@ -461,8 +461,8 @@ class Dispatch:
         self._shared.health.released(destination)  # each chooses for itself
         reserve, self.reserve = self.reserve, None  # once, also if another target is asked for all of them
         if reserve is not None:
-            await reserve(len(step.exchanges) - 1)
-        parts = [self._part(one) for one in step.exchanges]
+            await reserve(len(self.exchange.parts) - 1)
+        parts = [self._part(one) for one in self.exchange.parts]
         for part in parts if destination.rate_limits is not None else ():
             if (failure := await part._book(destination)) is not None:
                 for booked in parts:
@@ -483,8 +483,10 @@ class Dispatch:
         """What carries out the exchange for one of several answers, or for one round."""
         return Dispatch(self._shared, exchange, self._caller, self.work, self.credential)
 
-    async def _next_round(self, split: SplitRounds[HttpDestination]) -> Dispatch | None:
+    async def _next_round(self) -> Dispatch | None:
         """Run the tools that the last round calls, and go on; None if it was the last."""
+        split = self.exchange.split
+        assert isinstance(split, SplitRounds)
         wanted = await self._tell(split.round_ended)
         following: Exchange[HttpDestination] | None = None
         refused = await self.afford() if wanted is not None and self.afford is not None else ""

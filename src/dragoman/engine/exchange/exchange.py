@@ -15,17 +15,16 @@ steps, and `docs/theory/exchange.md` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic
+from typing import Any, Self
 
 from msgspec.structs import replace
 
-from dragoman.conversation.changes import Change, Note
+from dragoman.conversation.changes import Note
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Call
-from dragoman.conversation.provider_tools import Family, McpServer
 from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
@@ -48,10 +47,10 @@ from dragoman.engine.exchange.attempts import MAX_TOTAL
 from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.destination import D, TargetRoute
 from dragoman.engine.exchange.lessons import Learnt
-from dragoman.engine.exchange.named_prompt import NamedPrompt
+from dragoman.engine.exchange.open_exchange import OpenExchange
 from dragoman.engine.exchange.recovery import Recovery
 from dragoman.engine.exchange.session_cache import SessionCache
-from dragoman.engine.exchange.split_answer import SplitAnswer, SplitChoices, SplitRounds
+from dragoman.engine.exchange.split_answer import SplitChoices, SplitRounds
 from dragoman.engine.exchange.steps import (
     Answered,
     AttemptFailed,
@@ -70,13 +69,12 @@ from dragoman.engine.exchange.steps import (
 )
 from dragoman.engine.exchange.target_attempt import Attempts, TargetAttempt
 from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
-from dragoman.engine.history.compaction import UsedSummary
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.engine.tool_runs.run_functions import RunnableTool, find_api
 from dragoman.engine.tool_runs.run_limits import USUAL_LIMITS, RunLimits
-from dragoman.engine.tool_runs.tool_rounds import FinishedCall, FinishedRun
+from dragoman.engine.tool_runs.tool_rounds import FinishedCall
 from dragoman.engine.tool_runs.wanted_tools import WantedTools, find_wanted_tools, with_approved
 from dragoman.errors import MalformedRequest, RequestError
 from dragoman.profiles.facts import CacheQuestionForm
@@ -86,40 +84,21 @@ from dragoman.rules.settings.several_answers import MOST_ANSWERS, is_asked_for_e
 from dragoman.wire.error_bodies import parse_failure
 
 
-class Exchange(Generic[D]):
+class Exchange(OpenExchange[D]):
     """One request under way, and afterwards what became of it. `attempts` knows every send."""
 
     # What most exchanges never change stands on the class: an instance is made for every request.
-    destination: D | None = None
-    """The one that was asked last."""
-    request: CompiledRequest | None = None
-    """What it was sent."""
-    changes: tuple[Change, ...] = ()
-    """What was changed in that."""
-    failure: Failure | None = None
-    lessons: tuple[str, ...] = ()
-    """The corrections that were tried."""
     learnt: tuple[Learnt, ...] = ()
     """Those that an accepted answer has proved and that last."""
     parts: tuple[Exchange[D], ...] = ()
-    """The exchanges that ask for one answer each, if the client wants several and the target gives one; or for one
-    round each, if tools are run for the answer."""
-    visit: TargetAttempt[D]
-    """The destination that is being asked, and how far that has come."""
-    split: SplitAnswer[D] | None = None
+    split: SplitChoices[Exchange[D]] | SplitRounds[Exchange[D]] | None = None
     """What the client gets of the parts."""
     _write: Callable[[AnswerContext], ChoiceWriter | RoundWriter] | None = None
     """Writes the answer as a part, if this exchange is one."""
     _before: TargetAttempt[D] | None = None
     """How far the exchange was that opened this part."""
-    runs: tuple[FinishedRun, ...] = ()
-    """The tools that were run after this round."""
     _approved: tuple[tuple[Call, FinishedCall], ...] = ()
     """Calls of an earlier answer that the client was asked about, and what came of them."""
-    offered: tuple[McpServer, ...] = ()
-    """Servers whose tools the model is given, though the client does not name them."""
-    runnable: Container[Family] = ()
-    """What the gateway runs for the caller, if the target lacks it."""
     _translation: Translation | None = None
     _status = 0
     _headers: Iterable[tuple[str, str]] = ()
@@ -133,10 +112,6 @@ class Exchange(Generic[D]):
     _run_limits: RunLimits = USUAL_LIMITS
     cache: SessionCache | None = None
     """What the request has to do with the provider's prompt cache; None if it is too short for it."""
-    prompt: NamedPrompt[D] | None = None
-    """What the request has to do with prompts that are stored; set if the first choice may have any."""
-    given_summary: UsedSummary | None = None
-    """A summary that takes the place of the beginning for every destination, because the client asked for one."""
 
     def __init__(
         self,
@@ -156,7 +131,6 @@ class Exchange(Generic[D]):
         self.attempts = Attempts()
         self.route = route
         self.left = route.destinations
-        """Those that were not asked yet."""
         self._options = options
         self._redaction = redaction
         self._splits = splits
@@ -522,12 +496,12 @@ class Exchange(Generic[D]):
             return self._recovery.skip(MalformedRequest(what, at=ReportBuilder(ask).pointer(Note("", key="n"))))
         split = self.split = SplitChoices(self, count, self._redaction)
         self.parts = split.open_parts(count)
-        return SendAll(visit.destination, self.parts)
+        return SendAll(visit.destination)
 
     def _send_rounds(self, runs: tuple[RunnableTool, ...]) -> SendRounds[D]:
         split = self.split = SplitRounds(self, self._run_limits, self._redaction)
         self.parts = (split.open_first(runs, self._approved),)
-        return SendRounds(self.visit.destination, split)
+        return SendRounds(self.visit.destination)
 
     def open_part(
         self,
@@ -536,14 +510,14 @@ class Exchange(Generic[D]):
         ask: Ask | None = None,
         *,
         answer: int | None = None,
-    ) -> Exchange[D]:
+    ) -> Self:
         """The exchange for a part of the answer, which begins with what was learnt here. With a request of its own, it
         is a later round."""
         visit = self.visit
         reserved = self.route.reserved if visit.destination is self.route.first else {}
         options = self._options if answer is None else replace(self._options, answer=answer)
         route = TargetRoute((visit.destination, *self.left), reserved)
-        part = Exchange(ask or self.ask, route, context, options, self._redaction)
+        part = type(self)(ask or self.ask, route, context, options, self._redaction)
         part._write, part._before, part.given_summary, part.offered, part.runnable = (
             write, visit, self.given_summary, self.offered, self.runnable,
         )  # fmt: skip

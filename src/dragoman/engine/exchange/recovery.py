@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 from dragoman.conversation.canonical import canonical_text
 from dragoman.conversation.failures import Failure, FailureKind
@@ -28,14 +28,12 @@ from dragoman.engine.exchange.attempts import (
 )
 from dragoman.engine.exchange.destination import D
 from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
+from dragoman.engine.exchange.open_exchange import OpenExchange
 from dragoman.engine.exchange.steps import AttemptFailed, Choose, GaveUp, Step, Wait
 from dragoman.engine.history.recall import shorter
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.errors import RequestError
-
-if TYPE_CHECKING:
-    from dragoman.engine.exchange.exchange import Exchange
 
 
 class Recovery(Generic[D]):
@@ -52,7 +50,7 @@ class Recovery(Generic[D]):
     _fault: RequestError | None = None
     """Why the first destination was skipped that was."""
 
-    def __init__(self, exchange: Exchange[D]) -> None:
+    def __init__(self, exchange: OpenExchange[D]) -> None:
         self._exchange = exchange
 
     def resume(self, chance: float) -> Step[D]:

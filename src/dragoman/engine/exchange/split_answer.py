@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Generic
+from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,20 +17,19 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Call
 from dragoman.engine.answer.joined_answers import JoinedAnswers
 from dragoman.engine.answer.stream_redaction import Redaction
-from dragoman.engine.exchange.destination import D
+from dragoman.engine.exchange.open_exchange import OpenExchange
 from dragoman.engine.exchange.steps import Answered, StreamingAll
 from dragoman.engine.tool_runs.run_functions import RunnableTool
 from dragoman.engine.tool_runs.run_limits import RunLimits
 from dragoman.engine.tool_runs.tool_rounds import FinishedCall, RunTools, ToolRounds
 
-if TYPE_CHECKING:
-    from dragoman.engine.exchange.exchange import Exchange
+P = TypeVar("P", bound=OpenExchange[Any])
 
 
-class SplitAnswer(Generic[D]):
+class SplitAnswer(Generic[P]):
     """The answer to an exchange that has parts, as they write it."""
 
-    def __init__(self, whole: Exchange[D], count: int, redaction: Redaction | None) -> None:
+    def __init__(self, whole: P, count: int, redaction: Redaction | None) -> None:
         """`count`: how many answers the client is given as one."""
         self._whole = whole
         self._joined = JoinedAnswers(whole.ask.dialect, whole.context.id, count, whole.ask.stream)
@@ -60,10 +59,10 @@ class SplitAnswer(Generic[D]):
         return out if self._redaction is None else self._redaction.data(out)
 
 
-class SplitChoices(SplitAnswer[D]):
+class SplitChoices(SplitAnswer[P]):
     """Several answers at once, one for each part."""
 
-    def open_parts(self, count: int) -> tuple[Exchange[D], ...]:
+    def open_parts(self, count: int) -> tuple[P, ...]:
         """The parts. Ids that are made for one are its own. The first goes on with the attempts that were made for all
         of them."""
         whole, context = self._whole, self._whole.context
@@ -75,29 +74,32 @@ class SplitChoices(SplitAnswer[D]):
         return tuple(parts)
 
 
-class SplitRounds(SplitAnswer[D]):
+class SplitRounds(SplitAnswer[P]):
     """An answer for which the gateway runs tools, or in which the provider may pause: one part for each round."""
 
-    def __init__(self, whole: Exchange[D], limits: RunLimits, redaction: Redaction | None) -> None:
+    def __init__(self, whole: P, limits: RunLimits, redaction: Redaction | None) -> None:
         super().__init__(whole, 1, redaction)
         self.rounds = ToolRounds(whole.ask, self._joined, limits)
+        self._last = whole
+        """The last round; before the first one, what has opened it."""
 
-    def open_first(self, runs: Sequence[RunnableTool], approved: Sequence[tuple[Call, FinishedCall]]) -> Exchange[D]:
+    def open_first(self, runs: Sequence[RunnableTool], approved: Sequence[tuple[Call, FinishedCall]]) -> P:
         """The first round. It shows the tools of servers and what came of approved calls, and goes on with the attempts
         that were made so far."""
         self.rounds.show_listed(runs)
         self.rounds.show_approved(approved)
         first = self._whole.open_part(self._whole.context, self.rounds.begin)
         first.attempts = self._whole.attempts
+        self._last = first
         return first
 
     def round_ended(self) -> RunTools | None:
         """What the last round wants run; None: it was the last."""
         if len(self._whole.parts) == 1:  # what was run before the first round is written down with it
             self._note_runs()
-        return self.rounds.to_run(self._whole.parts[-1].visit.runs or ())
+        return self.rounds.to_run(self._last.visit.runs or ())
 
-    def ran(self, results: Sequence[FinishedCall], seconds: float) -> Exchange[D] | None:
+    def ran(self, results: Sequence[FinishedCall], seconds: float) -> P | None:
         """What came of the runs, in so many seconds; the next round, unless the answer ends here."""
         whole, context = self._whole, self._whole.context
         ask = self.rounds.ran(results, seconds)
@@ -105,7 +107,7 @@ class SplitRounds(SplitAnswer[D]):
         if ask is None:
             return None
         context = replace(context, id=f"{context.id}.{len(whole.parts) + 1}", prefix="", opening=None)
-        following = whole.parts[-1].open_part(context, self.rounds.begin, ask)
+        self._last = following = self._last.open_part(context, self.rounds.begin, ask)
         whole.parts = (*whole.parts, following)
         return following
 
@@ -116,6 +118,6 @@ class SplitRounds(SplitAnswer[D]):
 
     def _note_runs(self) -> None:
         """Write down with the last round what was run."""
-        last = self._whole.parts[-1]
+        last = self._last
         last.runs = (*last.runs, *self.rounds.finished)
         last.changes = (*last.changes, *self.rounds.changes())

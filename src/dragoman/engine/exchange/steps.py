@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 import msgspec
 
@@ -24,10 +24,6 @@ from dragoman.engine.history.prompt_digests import PromptDigests
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.tool_runs.approvals import WantedRun
 from dragoman.errors import RequestError
-
-if TYPE_CHECKING:
-    from dragoman.engine.exchange.exchange import Exchange
-    from dragoman.engine.exchange.split_answer import SplitRounds
 
 FoundSummary = tuple[str, PrefixSummary]
 """A summary, and the key under which it was kept."""
@@ -109,20 +105,19 @@ class Send(msgspec.Struct, Generic[D], frozen=True, gc=False):
 
 
 class SendAll(msgspec.Struct, Generic[D], frozen=True, gc=False):
-    """Carry out these exchanges side by side: each gets one of the answers that the client wants at once."""
+    """Carry out the `parts` of the exchange side by side: each gets one of the answers that the client wants."""
 
     destination: D
     """The one that was chosen, and has room for none of them yet."""
-    exchanges: tuple[Exchange[D], ...]
 
 
 class SendRounds(msgspec.Struct, Generic[D], frozen=True, gc=False):
-    """Carry out the first part, ask `round_ended` which tools it calls, run them and tell `ran`: that gives the
-    exchange of the next round. A provider that runs tools itself may have paused: then there are none to run."""
+    """Carry out the first part, ask the exchange's `split` by `round_ended` which tools it calls, run them and tell
+    `ran`: that gives the exchange of the next round. A provider that runs tools itself may have paused: then there are
+    none to run."""
 
     destination: D
     """The one that was chosen, and has room for no round yet."""
-    rounds: SplitRounds[D]
 
 
 class AttemptFailed(msgspec.Struct, Generic[D]):
