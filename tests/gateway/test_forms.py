@@ -149,11 +149,11 @@ def test_a_dry_run_counts_against_the_limits(running: Running) -> None:
 
 
 def test_a_dry_run_takes_a_place(running: Running, behind: Upstream) -> None:
-    running.services.traffic.concurrent["one"] = 1
+    running.services.traffic.by_caller["one"] = 1
     try:
         assert running.post("/dragoman/adapt", DRY, key="one").status_code == 429
     finally:
-        running.services.traffic.concurrent["one"] = 0
+        running.services.traffic.by_caller["one"] = 0
     assert running.post("/dragoman/adapt", DRY, key="one").status_code == 200
 
 

@@ -167,7 +167,7 @@ def test_requests_at_a_time(running: Running, behind: Upstream) -> None:
     behind.answer = slow
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ask, running, "one")
-        wait_for(lambda: running.services.traffic.concurrent.get("one") == 1)
+        wait_for(lambda: running.services.traffic.by_caller.get("one") == 1)
         second = ask(running, "one")
         assert second.status_code == 429
         assert second.headers["retry-after"] == "1"

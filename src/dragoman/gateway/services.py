@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-import time
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,9 +16,8 @@ from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.log import LogLevel
 from dragoman.config.schema.store import StoreKind
 from dragoman.engine.answer.stream_redaction import Redaction
-from dragoman.gateway.callers.caller import Caller, Slot
+from dragoman.gateway.callers.caller import Traffic
 from dragoman.gateway.config_names import known_names
-from dragoman.gateway.http.inbound import CoarseTimer
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.models.health_checks import HealthChecker
 from dragoman.gateway.models.live_models import LiveModels
@@ -65,23 +61,6 @@ class ModelStates(msgspec.Struct):
     """What servers of one's own accept."""
 
 
-class Traffic:
-    """The requests of this process."""
-
-    closing = False
-    """New ones are no longer welcome."""
-    ending = False
-    """Those under way are cut."""
-
-    def __init__(self) -> None:
-        self.started = time.time()
-        self.ids: Iterator[str] = map(f"req_{secrets.token_hex(5)}%08x".__mod__, count(1))
-        """Ids for requests, unlike any other of this or another process."""
-        self.concurrent: dict[str, int] = {}
-        """How many are under way, by caller."""
-        self.ticker = CoarseTimer()
-
-
 class Services:
     """One gateway's state, in a few parts. A function that needs one part takes that one."""
 
@@ -106,7 +85,7 @@ class Services:
         self.records = records = Records(config)
         self.live = live = LiveConfig(loaded, records, file, profiles, check)
         self.store: Store = self._open_store(alone)
-        self.traffic = Traffic()
+        self.traffic = Traffic(records.metrics, config.server.max_concurrent)
         self.exchange_state = StoredState(self.store, records.note_lesson)
         self.media = MediaFetcher(config.media)
         self.tools = GatewayTools(config)
@@ -162,15 +141,12 @@ class Services:
 
     def _reconfigure(self, config: Config) -> None:
         self.records.reconfigure(config)
+        self.traffic.most = config.server.max_concurrent
         self.dispatcher.limits = config.limits
         self.media.config = config.media
         self.tools.reconfigure(config)
         self.store.reconfigure(options_of(config))
         self.conversations.reconfigure(config.server)
-
-    def slot(self, caller: Caller) -> Slot:
-        """A place for a request of this caller, not taken yet."""
-        return Slot(self.records.metrics, self.traffic.concurrent, self.live.config.server.max_concurrent, caller)
 
     async def close(self) -> None:
         self.models.lists.close()

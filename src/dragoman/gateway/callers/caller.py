@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
+import time
+from collections.abc import Iterator
+from itertools import count
+
 import msgspec
 
 from dragoman.config.clients import Client
 from dragoman.config.schema.keys import Budget
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.gateway.http.inbound import CoarseTimer
 from dragoman.gateway.records.metrics import Metrics
 from dragoman.store.contracts.rate_limits import KeyLimits
 from dragoman.store.ledger_entry import Viewer
@@ -68,14 +74,31 @@ def may_look(caller: Caller, what: str) -> None:
         raise Refused(Failure(FailureKind.PERMISSION, f"{what} is for admin keys", 403))
 
 
+class Traffic:
+    """The requests of this process."""
+
+    closing = False
+    """New ones are no longer welcome."""
+    ending = False
+    """Those under way are cut."""
+
+    def __init__(self, metrics: Metrics, most: int) -> None:
+        self.started = time.time()
+        self.ids: Iterator[str] = map(f"req_{secrets.token_hex(5)}%08x".__mod__, count(1))
+        """Ids for requests, unlike any other of this or another process."""
+        self.metrics = metrics
+        """Count those under way."""
+        self.by_caller: dict[str, int] = {}
+        """How many are under way, by caller."""
+        self.most = most
+        """How many may be, for all callers."""
+        self.ticker = CoarseTimer()
+
+
 class Slot(msgspec.Struct):
     """A place among the requests under way; taken on entry, or with `take`, and given back on exit."""
 
-    metrics: Metrics
-    by_caller: dict[str, int]
-    """How many requests are under way, by caller."""
-    most: int
-    """How many there may be, for all callers."""
+    traffic: Traffic
     caller: Caller
     taken: int = 0
     """How many places: a request that is sent several times takes more."""
@@ -86,16 +109,16 @@ class Slot(msgspec.Struct):
 
     def take(self, count: int) -> None:
         """Take so many places more. Raises Refused."""
-        metrics, known = self.metrics, self.caller
-        if metrics.active + count > self.most:
+        traffic, known = self.traffic, self.caller
+        if traffic.metrics.active + count > traffic.most:
             raise Refused(Failure(FailureKind.RATE_LIMIT, "the gateway is full", 429, retry_after=1.0))
-        own = self.by_caller.get(known.name, 0)
+        own = traffic.by_caller.get(known.name, 0)
         limit = known.client.key.concurrent if known.client is not None else None
         if limit is not None and own + count > limit:
             message = f"the key's limit of {limit} requests at a time is reached"
             raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=1.0))
-        metrics.active += count
-        self.by_caller[known.name] = own + count
+        traffic.metrics.active += count
+        traffic.by_caller[known.name] = own + count
         self.taken += count
 
     def __exit__(self, *_: object) -> None:
@@ -103,8 +126,8 @@ class Slot(msgspec.Struct):
 
     def give_back(self) -> None:
         """Give back what was taken."""
-        self.metrics.active -= self.taken
-        self.by_caller[self.caller.name] -= self.taken
+        self.traffic.metrics.active -= self.taken
+        self.traffic.by_caller[self.caller.name] -= self.taken
         self.taken = 0
 
 

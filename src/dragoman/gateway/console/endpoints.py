@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.callers.caller import Refused
+from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.console_sessions import (
     SETUP,
     end_session,
@@ -150,7 +150,7 @@ async def watch_requests(request: ServedRequest) -> None:
 
 
 async def try_targets(request: ServedRequest) -> None:
-    with request.services.slot(request.caller):
+    with Slot(request.services.traffic, request.caller):
         wanted = await _read(request, DryRunRequest)
         shown = await asyncio.to_thread(
             dry_runs, request.services.live, request.services.exchange_state, wanted, request.caller.name
@@ -160,7 +160,7 @@ async def try_targets(request: ServedRequest) -> None:
 
 async def show_compatibility(request: ServedRequest) -> None:
     named = tuple(name for name in request.inbound.query.get("targets", "").split(",") if name)
-    with request.services.slot(request.caller):
+    with Slot(request.services.traffic, request.caller):
         shown = await asyncio.to_thread(compatibility_table, request.services.live, named)
     await _send(request, shown)
 

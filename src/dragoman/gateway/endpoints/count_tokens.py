@@ -14,7 +14,7 @@ from dragoman.engine.exchange.steps import Send
 from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
-from dragoman.gateway.callers.caller import Refused
+from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.http.inbound import noticing
@@ -39,7 +39,7 @@ def _counting_is_safe() -> bool:
 
 async def count(request: ServedRequest, dialect: str, model: str | None = None) -> None:
     services, inbound, outbound, caller = request.services, request.inbound, request.outbound, request.caller
-    with services.slot(caller):
+    with Slot(services.traffic, caller):
         body = await with_counted_turns(services, caller.name, dialect, await request.body())
         parse = partial(parse_count_request, dialect, body, inbound.headers, model, services.live.config.limits)
         work = request.work(body)

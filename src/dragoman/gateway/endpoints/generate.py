@@ -26,7 +26,7 @@ from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, NotContinued, recognise
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import estimate_cost, hold
-from dragoman.gateway.callers.caller import Refused, begin_work
+from dragoman.gateway.callers.caller import Refused, Slot, Traffic, begin_work
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit, limit_headers
 from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
@@ -37,7 +37,7 @@ from dragoman.gateway.models.model_routing import choose_model, keep_choice, rou
 from dragoman.gateway.records.recording import find_cost, headers_of_report, record_request
 from dragoman.gateway.records.request_record import COPIED, GONE, RequestRecord
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.gateway.services import Services, Traffic
+from dragoman.gateway.services import Services
 from dragoman.gateway.state.background_answers import begin_job, queue_job
 from dragoman.gateway.state.background_job import BackgroundJob
 from dragoman.gateway.state.background_summaries import begin_summary
@@ -61,7 +61,7 @@ async def generate(
     context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors, headers=inbound.headers)
     record = RequestRecord(outbound.id, dialect, request.caller, time.perf_counter(), context, socket=inbound.turn)
     try:
-        record.slot = slot = request.services.slot(request.caller)
+        record.slot = slot = Slot(request.services.traffic, request.caller)
         slot.take(1)
         try:
             job = await _generate(request, record, route, way)

@@ -15,7 +15,7 @@ from dragoman.engine.compile.request_limits import RequestLimits, check_body
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.report_summary import fold
-from dragoman.gateway.callers.caller import Refused
+from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
 from dragoman.gateway.http.inbound import noticing
@@ -128,7 +128,7 @@ async def adapt(request: ServedRequest) -> None:
     """
     services, inbound, caller = request.services, request.inbound, request.caller
     limits = services.live.config.limits
-    with services.slot(caller):
+    with Slot(services.traffic, caller):
         body = await request.body()
         work = request.work(body)
         with noticing(inbound, len(body)):

@@ -21,7 +21,7 @@ from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.engine.tokens.token_estimate import estimate_text
 from dragoman.gateway.callers.budgets import hold, refuse_unpriced
-from dragoman.gateway.callers.caller import Refused
+from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.http.inbound import ClientGone, noticing
@@ -93,7 +93,7 @@ async def relay(
     `form`: the one whose vendor has the path."""
     services, inbound, caller = request.services, request.inbound, request.caller
     started = time.perf_counter()
-    with services.slot(caller):
+    with Slot(services.traffic, caller):
         received = await request.body()
         request.outbound.work = request.work(received)
         with noticing(inbound, len(received)):

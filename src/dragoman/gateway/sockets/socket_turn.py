@@ -15,7 +15,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.compile.request_limits import parse_ask
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.caller import Refused
+from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.http.client_errors import as_failure
 from dragoman.gateway.http.inbound import Inbound, Message, Scope
@@ -125,7 +125,7 @@ async def prepare(request: ServedRequest, dialect: str) -> None:
         outbound.id, dialect, caller, time.perf_counter(), AnswerContext(id=outbound.id), socket=inbound.turn
     )
     try:
-        with services.slot(caller):
+        with Slot(services.traffic, caller):
             body = await request.body()
             parse = partial(parse_ask, dialect, body, inbound.headers, services.live.config.limits)
             record.ask = ask = await request.work(body).run(parse)
