@@ -352,7 +352,8 @@ class Exchange(OpenExchange[D]):
     def note_provider_changes(self, data: bytes) -> None:
         """Put into the report what the provider says, in a piece of its answer, that it changed itself."""
         member, room = self.visit.target.facts.change_report, MOST_REPORTED - self._reported
-        if member and room > 0 and (found := find_provider_changes(data, member)[:room]):
+        if member and room > 0 and data.find(member.encode()) >= 0:
+            found = find_provider_changes(data, member)[:room]
             self._reported += len(found)
             self.changes = (*self.changes, *found)
 
