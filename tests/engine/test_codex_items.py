@@ -106,3 +106,15 @@ def test_a_search_of_the_list_leaves_it_for_functions_among_the_messages() -> No
     done = adapt(body, target="gemini/gemini-2.5-flash", source="openai-responses")
     assert [list(tool) for tool in done.json["tools"]] == [["functionDeclarations"]]
     assert ("client-tool", "/tools/0", "content") in [(one.rule, one.at, one.loses) for one in done.changes]
+
+
+def test_gemini_is_asked_for_both_kinds_of_tools_among_the_messages() -> None:
+    done = sent(GEMINI, HI, {"type": "additional_tools", "role": "developer", "tools": [SEARCH, LOOK]}, HI)
+    assert [list(tool) for tool in done.json["tools"]] == [["googleSearch"], ["functionDeclarations"]]
+    assert done.json["toolConfig"] == {"includeServerSideToolInvocations": True}
+    assert adapt(done.body, target=GEMINI, source="gemini").changes == ()
+
+
+def test_a_search_among_the_messages_for_a_provider_that_searches_always() -> None:
+    done = sent("perplexity/sonar", HI, {"type": "additional_tools", "role": "developer", "tools": [SEARCH]}, HI)
+    assert "tools" not in done.json

@@ -50,6 +50,7 @@ from dragoman.rules.native_kinds import (
     takes_tool,
 )
 from dragoman.rules.rule import rule
+from dragoman.rules.top_level_fields import leave_out_refused
 
 
 @rule(
@@ -79,9 +80,22 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
         messages=tuple(history.messages),
         tools=tuple(tools.declared),
         settings=settings,
+        extras=_with_flag(conversation.extras, tools.declared, facts, notes) if late else conversation.extras,
         empty_tools=conversation.empty_tools and not tools.declared,
     )
     return Rewrite(changed, tuple(notes), Undo(names=tools.names, calls=tools.calls))
+
+
+def _with_flag(extras: Extras | None, tools: list[Tool | NativeTool], facts: Facts, notes: list[Note]) -> Extras | None:
+    """The setting with which the target takes its own tools beside functions, if it needs that."""
+    flag = facts.mixed_tools_flag
+    run = any(isinstance(one, NativeTool) and not one.meant and one.kind not in facts.mixed_kinds for one in tools)
+    if not flag or not run or not any(isinstance(one, Tool) for one in tools):
+        return extras
+    if extras is not None and extras.dialect != facts.dialect:
+        extras = leave_out_refused(extras, facts, notes)
+    fields = extras.fields if extras is not None else {}
+    return extras if flag in fields else Extras(facts.dialect, {**fields, flag: b"true"})
 
 
 class _Declared(msgspec.Struct, frozen=True):
@@ -123,11 +137,11 @@ def _provide(
             provided.append(one)
             continue
         own, did, loses = None, f"left out the {tool.kind or 'unnamed'} tool of {tool.origin.dialect}", Loss.CONTENT
-        if found and found.written:
+        if found and found.written and not found.written.members:
             own, did, loses = declare_as_own(found, found.written, context.facts)
         after = own.json if own is not None else None
         notes.append(Note(did, one.message, one.block, tool.place, loses, before=tool.json, after=after))
-        if own is not None and own not in [known.tool for known in provided]:
+        if own is not None and own.json and own not in [known.tool for known in provided]:
             provided.append(replace(one, tool=own))
     return provided
 
