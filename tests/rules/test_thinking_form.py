@@ -388,3 +388,13 @@ def test_a_field_that_the_target_has_beside_its_usual_one_stays(asked: dict[str,
     done = sent({"messages": [{"role": "user", "content": "Hi"}], "thinking": asked}, kimi)
     assert (done.json["thinking"], done.changes) == (asked, [])
     assert sent({"messages": [{"role": "user", "content": "Hi"}], "thinking": asked}, "openai/gpt-5").changes
+
+
+@pytest.mark.parametrize("target", ["openai-compatible/m", "vllm/m", "llamacpp/m"])
+@pytest.mark.parametrize("asked", [{"type": "enabled", "budget_tokens": 2048}, {"type": "disabled"}])
+def test_a_server_whose_field_nobody_knows_gets_the_clients(asked: dict[str, Any], target: str) -> None:
+    done = sent({"messages": [{"role": "user", "content": "Hi"}], "thinking": asked}, target)
+    assert (done.json["thinking"], done.changes) == (asked, [])
+    assert "reasoning_effort" not in done.json
+    claude = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4096, "thinking": asked}
+    assert "thinking" not in sent(claude, target, source="anthropic").json
