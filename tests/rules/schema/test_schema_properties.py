@@ -129,6 +129,10 @@ def _is_null_list(types: list[str], form: SchemaForm) -> bool:
     return form.null_lists and len(types) == 2 and types[0] != "null" and types[1] == "null"
 
 
+def _may_be_object(node: dict[str, Any]) -> bool:
+    return "type" not in node or "object" in node["type"]
+
+
 def _assert_fits(written: list[dict[str, Any]], form: SchemaForm) -> None:
     for node in written:
         assert all(form.knows(key) for key in node if key not in ("$defs", "definitions", "$ref"))
@@ -138,7 +142,7 @@ def _assert_fits(written: list[dict[str, Any]], form: SchemaForm) -> None:
         assert form.typing != "always" or node.keys() & {"type", "anyOf", "$ref"}
         assert not form.string_enums or all(isinstance(one, str) and one for one in node.get("enum", []))
         assert not form.required_exist or set(node.get("required", [])) <= set(node.get("properties", {}))
-        assert not form.some_required or not node.get("properties") or node.get("required")
+        assert not form.some_required or not node.get("properties") or node.get("required") or not _may_be_object(node)
         assert form.strict == "off" or node.get("type") != "object" or node["additionalProperties"] is False
         assert form.strict != "all" or node.get("type") != "object" or set(node["required"]) == set(node["properties"])
         assert form.array_items is None or node.get("type") != "array" or "items" in node
