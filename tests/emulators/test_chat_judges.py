@@ -338,8 +338,6 @@ OTHERS = [
         talk(part(type="image_url", image_url={"url": "https://x/y.png"})),
         "image URLs are not currently suppor",
     ),
-    ("gemini-openai", {"store": True}, 'Invalid JSON payload received. Unknown name "store": Cannot find field.'),
-    ("gemini-openai", {"top_k": 5}, 'Invalid JSON payload received. Unknown name "top_k": Cannot find field.'),
     ("ollama-openai", {"reasoning_effort": "huge"}, "invalid reasoning value: 'huge'"),
     ("ollama-openai", {"model": "llama3.1", "reasoning_effort": "low"}, '"llama3.1" does not support thinking'),
     (

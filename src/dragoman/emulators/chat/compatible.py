@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.chat.openai.request_types import empty_array, missing, not_among, wrong_type
+from dragoman.emulators.chat.openai.request_types import empty_array, missing, not_among, unknown, wrong_type
 from dragoman.emulators.chat.openai.settings import check_types
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, UNNAMED, ProviderSpec
@@ -35,7 +35,7 @@ def check_required(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal 
 def check_top_fields(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
     for key in request.body:
         if key in spec.refused_fields or (spec.top_fields is not None and key not in spec.top_fields):
-            return spec.refused_field(key)
+            return unknown(key)
     return None
 
 

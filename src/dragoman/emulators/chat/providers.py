@@ -14,7 +14,7 @@ from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, detailed_usage
 from dragoman.emulators.chat.found_pages import search_results
 from dragoman.emulators.chat.openai import emulator as openai
-from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal, unknown
+from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal
 from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS
 from dragoman.emulators.chat.service import ChatRefusal, Check, ErrorRenderer, render_openai_error
 from dragoman.emulators.chat.thought_signatures import sign_call
@@ -47,7 +47,6 @@ class ProviderSpec:
     unknown_field_code: str | None = "unknown_parameter"
     top_fields: frozenset[str] | None = None  # allowed top-level fields; None ignores unknown ones
     refused_fields: frozenset[str] = frozenset()  # top-level fields that it refuses although it ignores unknown ones
-    refused_field: Callable[[str], ChatRefusal] = unknown  # how it refuses them
     alternation_sentence: str | None = None  # refuses two turns of one side in a row
     system_first_sentence: str | None = None  # refuses a system message after the first turn
     reasoning_required_sentence: str | None = None  # refuses a turn with calls and no `reasoning_content`
@@ -274,10 +273,6 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
     "gemini-openai": ProviderSpec(
         root="/v1beta/openai",
         signed_calls=True,
-        refused_fields=frozenset({"store", "reasoning", "top_k", "frequency_penalty", "google"}),  # each was reported
-        refused_field=lambda key: ChatRefusal(
-            400, f'Invalid JSON payload received. Unknown name "{key}": Cannot find field.'
-        ),
         style=AnswerStyle(render_usage=detailed_usage, call_fields=sign_call),
         render_error=render_google_error,
         faults={
