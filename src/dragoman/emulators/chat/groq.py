@@ -125,6 +125,8 @@ def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
     if len(declared) > 128:  # https://github.com/gsd-build/gsd-2/issues/4376, April 2026
         return ChatRefusal(400, "'tools' : maximum number of items is 128")
     for at, tool in enumerate(declared):
+        if tool["type"] == "function" and "function" not in tool:  # its own tools have none
+            return ChatRefusal(400, f"'tools.{at}.function' : property 'name' is missing")
         schema = tool.get("function", {}).get("parameters")
         if isinstance(schema, dict) and schema.get("required") and "properties" not in schema:
             sentence = f"invalid JSON schema for tool {tool['function']['name']}, tools[{at}].function.parameters"
