@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.settings import EFFORT_ALONE, THINKING_FIELDS, Thinking
+from dragoman.conversation.settings import THINKING_FIELDS, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
 from dragoman.rules.asked_thinking import drop_thinking_fields, formed_thinking, says_nothing
@@ -77,7 +77,7 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
 
 def _is_own_word(thinking: Thinking, context: Context) -> bool:
     """Whether a client of the same dialect asks in a field that the target has beside its usual one, for an amount that
-    the model offers; or in any field, if nobody knows which one the target has, and it takes what others invented."""
+    the model offers; or in any field but for an effort, if nobody knows which one the target has, and it takes any."""
     facts = context.facts
     if context.translated or not thinking.wire_form or not can_be_asked(facts):
         return False
@@ -85,7 +85,7 @@ def _is_own_word(thinking: Thinking, context: Context) -> bool:
         return False
     if not facts.thinking_as:
         takes_any = Stance.REFUSES not in (facts.foreign_settings, facts.off_schema)
-        return takes_any and facts.thinking_form is ThinkingForm.EFFORT and thinking.wire_form != EFFORT_ALONE
+        return takes_any and facts.thinking_form is ThinkingForm.EFFORT and thinking.effort is None
     further = set(thinking.wire_form.split()).difference(facts.thinking_as.split())
     return bool(further) and further <= set(facts.known_settings)
 
