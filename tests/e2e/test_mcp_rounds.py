@@ -260,10 +260,10 @@ def test_the_next_turn_shows_the_real_model_server_its_call(noisy: NoisyHouse, e
     answered = client.beta.messages.create(messages=turns, **shared)
     assert {"mcp_tool_use", "mcp_tool_result"} <= {block.type for block in answered.content}
     turns += [{"role": "assistant", "content": answered.to_dict()["content"]}, {"role": "user", "content": "Again."}]
+    before = len(noisy.seen)
     client.beta.messages.create(messages=turns, **shared)
-    *_, asking, telling = [one.body for one in noisy.seen]
+    asking = noisy.seen[before].body  # the model is noise: it may call again, or not
     roles = [one["role"] for one in asking["messages"]]
     assert roles[:3] == ["user", "assistant", "tool"]
     assert asking["messages"][1]["tool_calls"][0]["function"]["name"].endswith("get-annotated-message")
     assert roles[-1] == "user"
-    assert telling["messages"][-1]["role"] == "tool"
