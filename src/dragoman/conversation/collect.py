@@ -29,6 +29,7 @@ from dragoman.conversation.events import (
     Stopped,
     TextDelta,
     Used,
+    methods_by_event,
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, JsonText, quote, unquote
@@ -158,10 +159,10 @@ class Folding:
         piece.redacted = event.redacted
         piece.field = event.field or piece.field
 
-    def _call(self, event: CallStarted) -> None:
+    def _call_started(self, event: CallStarted) -> None:
         self._choice(event.choice).piece(event.part, Call).call = event
 
-    def _arguments(self, event: CallDelta) -> None:
+    def _call_delta(self, event: CallDelta) -> None:
         self._choice(event.choice).piece(event.part, Call).literals.append(event.literal)
 
     def _refusal(self, event: RefusalDelta) -> None:
@@ -189,27 +190,8 @@ class Folding:
     def _failed(self, event: Failed) -> None:
         self.failure = event.failure
 
-    def _nothing(self, event: Event) -> None:
-        pass
 
-
-_ADD: Mapping[type[Event], Callable[[Folding, Any], None]] = {
-    Started: Folding._started,
-    TextDelta: Folding._text,
-    ReasoningDelta: Folding._reasoning,
-    Signed: Folding._signed,
-    CallStarted: Folding._call,
-    CallDelta: Folding._arguments,
-    CallEnded: Folding._nothing,
-    RefusalDelta: Folding._refusal,
-    Cited: Folding._cited,
-    MediaDelta: Folding._media,
-    OpaqueBlock: Folding._kept,
-    Stopped: Folding._stopped,
-    Used: Folding._used,
-    Ended: Folding._ended,
-    Failed: Folding._failed,
-}
+_ADD = methods_by_event(Folding)
 
 
 class _Piece:

@@ -11,6 +11,9 @@ more than once: the last word counts, field by field. Ended or Failed is the las
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import msgspec
 
 from dragoman.conversation.failures import Failure
@@ -160,3 +163,31 @@ class Failed(Event, frozen=True, gc=False):
     """The stream broke, or the provider word so."""
 
     failure: Failure
+
+
+_METHODS: Mapping[type[Event], str] = {
+    Started: "_started",
+    TextDelta: "_text",
+    ReasoningDelta: "_reasoning",
+    Signed: "_signed",
+    CallStarted: "_call_started",
+    CallDelta: "_call_delta",
+    CallEnded: "_call_ended",
+    RefusalDelta: "_refusal",
+    Cited: "_cited",
+    MediaDelta: "_media",
+    OpaqueBlock: "_kept",
+    Stopped: "_stopped",
+    Used: "_used",
+    Ended: "_ended",
+    Failed: "_failed",
+}
+
+
+def methods_by_event(taker: type) -> Mapping[type[Event], Callable[[Any, Any], None]]:
+    """The methods by which a class takes events. What it has no method for, it leaves out."""
+    return {kind: getattr(taker, name, _leave_out) for kind, name in _METHODS.items()}
+
+
+def _leave_out(taker: Any, event: Event) -> None:
+    pass

@@ -7,7 +7,7 @@ Content blocks and calls come one after the other. While a call is open, events 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -22,14 +22,13 @@ from dragoman.conversation.events import (
     Event,
     Failed,
     MediaDelta,
-    OpaqueBlock,
     ReasoningDelta,
     RefusalDelta,
-    Signed,
     Started,
     Stopped,
     TextDelta,
     Used,
+    methods_by_event,
 )
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, joined, quote
@@ -267,7 +266,7 @@ class CohereStreamRenderer(msgspec.Struct):
     _contents: int = 0
     _calls: int = 0
     _citations: int = 0
-    _text: CitedText = msgspec.field(default_factory=CitedText)
+    _words: CitedText = msgspec.field(default_factory=CitedText)
     _text_part: int = _NO_PART
     _linked: bool = False
     _addressed: bool = False
@@ -307,7 +306,7 @@ class CohereStreamRenderer(msgspec.Struct):
         members = {"id": quote(event.id or self._context.id), "delta": _HEAD, **own_fields(event.extras, NAME)}
         self._frame(b"message-start", members)
 
-    def _words(self, event: TextDelta | RefusalDelta) -> None:
+    def _text(self, event: TextDelta | RefusalDelta) -> None:
         if isinstance(event, TextDelta) and "tool_plan" in own_fields(event.extras, NAME):
             self._open(event.part, PLAN)
         elif event.literal == EMPTY and not (isinstance(event, TextDelta) and event.logprobs):
@@ -319,8 +318,10 @@ class CohereStreamRenderer(msgspec.Struct):
             return
         self._append(event.literal, _item(event.logprobs) if isinstance(event, TextDelta) else None)
 
+    _refusal = _text
+
     def _append(self, literal: bytes, logprobs: Json | None = None) -> None:
-        self._text.add(literal)
+        self._words.add(literal)
         self._content_delta(TEXT, literal, logprobs)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
@@ -347,7 +348,7 @@ class CohereStreamRenderer(msgspec.Struct):
         self._close()
 
     def _cited(self, event: Cited) -> None:
-        cited = render_citation(event.json, event.origin, self._text, max(self._contents - (self._kind is NOTHING), 0))
+        cited = render_citation(event.json, event.origin, self._words, max(self._contents - (self._kind is NOTHING), 0))
         if cited is None:
             return
         self._begin()
@@ -397,9 +398,6 @@ class CohereStreamRenderer(msgspec.Struct):
         error = {"finish_reason": quote(render_stop(Stop.ERROR, "")), "error": quote(message_of(failure))}
         self._finish({**error, "usage": render_usage(self._usage)})
 
-    def _hidden(self, event: Event) -> None:
-        """Opaque state and other providers' blocks have no place here. The store keeps state for the next turn."""
-
     # Frames.
 
     def _finish(self, delta: Mapping[str, Json]) -> None:
@@ -418,7 +416,7 @@ class CohereStreamRenderer(msgspec.Struct):
         if kind is PLAN:
             return
         if kind is TEXT:
-            self._text = CitedText()
+            self._words = CitedText()
         block = b'{"message":{"content":{"type":"%b","%b":""}}}' % (kind, kind)
         self._indexed(b"content-start", self._contents, block)
 
@@ -453,20 +451,5 @@ def _item(logprobs: Json | None) -> Json | None:
     return bytes(items[0]) if items else None
 
 
-_TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
-    Started: CohereStreamRenderer._started,
-    TextDelta: CohereStreamRenderer._words,
-    RefusalDelta: CohereStreamRenderer._words,
-    ReasoningDelta: CohereStreamRenderer._reasoning,
-    Signed: CohereStreamRenderer._hidden,
-    CallStarted: CohereStreamRenderer._call_started,
-    CallDelta: CohereStreamRenderer._call_delta,
-    CallEnded: CohereStreamRenderer._call_ended,
-    Cited: CohereStreamRenderer._cited,
-    MediaDelta: CohereStreamRenderer._media,
-    OpaqueBlock: CohereStreamRenderer._hidden,
-    Stopped: CohereStreamRenderer._stopped,
-    Used: CohereStreamRenderer._used,
-    Ended: CohereStreamRenderer._ended,
-    Failed: CohereStreamRenderer._failed,
-}
+_TAKE = methods_by_event(CohereStreamRenderer)
+"""Opaque state and other providers' blocks have no place here. The store keeps state for the next turn."""

@@ -9,8 +9,7 @@ both for the next turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 
@@ -32,6 +31,7 @@ from dragoman.conversation.events import (
     Stopped,
     TextDelta,
     Used,
+    methods_by_event,
 )
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
@@ -72,7 +72,7 @@ class BlockBuilder:
     __slots__ = (
         *("_call", "_carriers", "_form", "_hides_reasoning", "_kind", "_last_kind"),
         *("_late_signature", "_linked", "_opening", "_order", "_part", "_shown"),
-        *("_signed", "_suffix", "_text_part", "_transcripts", "over", "stop", "usage"),
+        *("_is_signed", "_suffix", "_text_part", "_transcripts", "over", "stop", "usage"),
     )
 
     def __init__(self, form: BlockForm, hides_reasoning: bool) -> None:
@@ -82,7 +82,7 @@ class BlockBuilder:
         self._kind = NO_BLOCK
         self._last_kind = NO_BLOCK
         self._carriers: list[bytes] = []
-        self._signed = False
+        self._is_signed = False
         self._suffix = b""
         self._text_part = _NO_PART
         self._opening: bytes | None = None
@@ -142,14 +142,16 @@ class BlockBuilder:
             self._text_part = event.part
         self.append(TEXT, event.literal)
 
+    _refusal = _text
+
     def _reasoning(self, event: ReasoningDelta) -> None:
         if self._hides_reasoning or event.literal == EMPTY:
             return
-        if self._part != event.part or self._kind is not THINKING or self._signed:
+        if self._part != event.part or self._kind is not THINKING or self._is_signed:
             self._open(event.part, THINKING, self._form.thinking)
         self.append(THINKING, event.literal)
 
-    def _state(self, event: Signed) -> None:
+    def _signed(self, event: Signed) -> None:
         if self._hides_reasoning:
             return
         state = event.state
@@ -157,8 +159,8 @@ class BlockBuilder:
             self._whole(event.part, self._form.redacted(state.json))
             return
         literal = own_or_sealed(state, StateKind.SIGNATURE, self._form.dialect)
-        if self._kind is THINKING and self._part == event.part and not self._signed:
-            self._signed = True
+        if self._kind is THINKING and self._part == event.part and not self._is_signed:
+            self._is_signed = True
             self.sign(literal)
         elif event.part == self._text_part:
             return
@@ -216,7 +218,7 @@ class BlockBuilder:
         if late is not None:
             self._carry(late)
 
-    def _citation(self, event: Cited) -> None:
+    def _cited(self, event: Cited) -> None:
         if self._kind is not TEXT or self._part != event.part:
             return
         if event.origin.dialect == self._form.dialect:
@@ -296,7 +298,7 @@ class BlockBuilder:
         self._close()
         if self._carriers:
             self._render_carriers()
-        self._part, self._kind, self._signed = part, kind, False
+        self._part, self._kind, self._is_signed = part, kind, False
         self._last_kind = kind
         self.open_block(kind, block)
 
@@ -310,7 +312,7 @@ class BlockBuilder:
             return
         if self._opening is not None:
             self._end_arguments()
-        if self._kind is THINKING and not self._signed and self._form.unsigned:
+        if self._kind is THINKING and not self._is_signed and self._form.unsigned:
             self.sign(self._form.unsigned)
         if self._linked or self._transcripts:
             self._end_media()
@@ -321,23 +323,7 @@ class BlockBuilder:
         self.close_block()
 
 
-_TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
-    Started: BlockBuilder._started,
-    TextDelta: BlockBuilder._text,
-    RefusalDelta: BlockBuilder._text,
-    ReasoningDelta: BlockBuilder._reasoning,
-    Signed: BlockBuilder._state,
-    CallStarted: BlockBuilder._call_started,
-    CallDelta: BlockBuilder._call_delta,
-    CallEnded: BlockBuilder._call_ended,
-    Cited: BlockBuilder._citation,
-    MediaDelta: BlockBuilder._media,
-    OpaqueBlock: BlockBuilder._kept,
-    Stopped: BlockBuilder._stopped,
-    Used: BlockBuilder._used,
-    Ended: BlockBuilder._ended,
-    Failed: BlockBuilder._failed,
-}
+_TAKE = methods_by_event(BlockBuilder)
 
 
 class BlockCollector(BlockBuilder):

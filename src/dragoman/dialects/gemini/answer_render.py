@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ from dragoman.conversation.events import (
     Stopped,
     TextDelta,
     Used,
+    methods_by_event,
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
@@ -135,6 +136,8 @@ class PartBuilder:
         if type(event) is TextDelta and event.logprobs is not None:
             self.logprobs(event.choice, event.logprobs)
 
+    _refusal = _text
+
     def _reasoning(self, event: ReasoningDelta) -> None:
         candidate = self._at(event)
         if candidate is None or event.literal == EMPTY or self.context.hides_reasoning:
@@ -143,7 +146,7 @@ class PartBuilder:
         candidate.kind = ReasoningDelta
         self._part(event.choice, candidate, b'{"text":' + event.literal + b',"thought":true}')
 
-    def _state(self, event: Signed) -> None:
+    def _signed(self, event: Signed) -> None:
         candidate = self._at(event)
         if candidate is None:
             return
@@ -356,23 +359,7 @@ def _source(json: Json) -> Json | None:
     return encode(fields)
 
 
-_TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
-    Started: PartBuilder._started,
-    TextDelta: PartBuilder._text,
-    RefusalDelta: PartBuilder._text,
-    ReasoningDelta: PartBuilder._reasoning,
-    Signed: PartBuilder._state,
-    CallStarted: PartBuilder._call_started,
-    CallDelta: PartBuilder._call_delta,
-    CallEnded: PartBuilder._call_ended,
-    Cited: PartBuilder._cited,
-    MediaDelta: PartBuilder._media,
-    OpaqueBlock: PartBuilder._kept,
-    Stopped: PartBuilder._stopped,
-    Used: PartBuilder._used,
-    Ended: PartBuilder._ended,
-    Failed: PartBuilder._failed,
-}
+_TAKE = methods_by_event(PartBuilder)
 
 
 def logprobs_result(tokens: Json) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,6 +23,7 @@ from dragoman.conversation.events import (
     Stopped,
     TextDelta,
     Used,
+    methods_by_event,
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
@@ -77,7 +78,7 @@ class MessageBuilder(msgspec.Struct):
     _calls: int = 0
     _fragments: list[bytes] = []
     _size: int = 0
-    _media: int = -1
+    _media_part: int = -1
     _stop: Stopped | None = None
 
     def __post_init__(self) -> None:
@@ -98,11 +99,9 @@ class MessageBuilder(msgspec.Struct):
         return bool(event.choice == self._choice)
 
     def _take(self, event: Event) -> None:
-        if self._media >= 0 and getattr(event, "part", -1) != self._media:
+        if self._media_part >= 0 and getattr(event, "part", -1) != self._media_part:
             self._end_media()
-        handler = _TAKE.get(type(event))
-        if handler is not None:
-            handler(self, event)
+        _TAKE[type(event)](self, event)
 
     # What a subclass does.
 
@@ -129,6 +128,8 @@ class MessageBuilder(msgspec.Struct):
         if event.literal != EMPTY or logprobs is not None:
             self.content(event.literal, logprobs)
 
+    _refusal = _text
+
     def _reasoning(self, event: ReasoningDelta) -> None:
         if event.literal != EMPTY and not self.context.hides_reasoning:
             self.thinking(event.literal)
@@ -154,10 +155,10 @@ class MessageBuilder(msgspec.Struct):
         members: dict[str, Json] = {"id": quote(call.id)} if call.id else {}
         self.call(render_object({**members, "function": render_object(function)}))
 
-    def _media_delta(self, event: MediaDelta) -> None:
+    def _media(self, event: MediaDelta) -> None:
         """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""
-        if self._media < 0:
-            self._media = event.part
+        if self._media_part < 0:
+            self._media_part = event.part
             target = event.url or f"data:{event.media_type};base64,"
             self.content(quote(f"[{event.kind.value}]({target}"), None)
         if event.data != EMPTY and not event.url:
@@ -166,7 +167,7 @@ class MessageBuilder(msgspec.Struct):
             self._fragments.append(event.transcript)
 
     def _end_media(self) -> None:
-        self._media = -1
+        self._media_part = -1
         words, self._fragments = self._fragments, []
         self.content(joined("", [b'")"', *([b'"\\n\\n"'] if words else []), *words]), None)
 
@@ -211,20 +212,7 @@ class MessageBuilder(msgspec.Struct):
         return (total - writing, writing) if writing > total / 100 else (total / 10, total * 9 / 10)
 
 
-_TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
-    Started: MessageBuilder._started,
-    TextDelta: MessageBuilder._text,
-    RefusalDelta: MessageBuilder._text,
-    ReasoningDelta: MessageBuilder._reasoning,
-    CallStarted: MessageBuilder._call_started,
-    CallDelta: MessageBuilder._call_delta,
-    CallEnded: MessageBuilder._call_ended,
-    MediaDelta: MessageBuilder._media_delta,
-    Stopped: MessageBuilder._stopped,
-    Used: MessageBuilder._used,
-    Ended: MessageBuilder._ended,
-    Failed: MessageBuilder._failed,
-}
+_TAKE = methods_by_event(MessageBuilder)
 """State, citations and blocks of providers have no place in an answer of this dialect."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -12,7 +12,6 @@ from msgspec import Meta
 from dragoman.conversation.collect import UNFINISHED, merged
 from dragoman.conversation.events import (
     CallDelta,
-    CallEnded,
     CallStarted,
     Cited,
     Ended,
@@ -27,6 +26,7 @@ from dragoman.conversation.events import (
     Stopped,
     TextDelta,
     Used,
+    methods_by_event,
 )
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Origin
@@ -513,7 +513,7 @@ class ChatStreamRenderer:
         entry = render_state(event.state, text, entry_type(event.field), number, streamed=True)
         self._delta(choice, b'"reasoning_details":[' + entry + b"]")
 
-    def _call(self, event: CallStarted) -> None:
+    def _call_started(self, event: CallStarted) -> None:
         self._waiting = event
 
     def _render_call(self, signed: Signed | None) -> None:
@@ -535,7 +535,7 @@ class ChatStreamRenderer:
             member += b',"extra_content":' + render_signature(signed.state)
         self._delta(choice, member + b"}]")
 
-    def _arguments(self, event: CallDelta) -> None:
+    def _call_delta(self, event: CallDelta) -> None:
         choice = self._choice(event.choice)
         call = choice.calls.get(event.part)
         if call is None or choice.stopped:
@@ -603,24 +603,5 @@ class ChatStreamRenderer:
         self._out += (render_data_frame(error_body(event.failure)), DONE_FRAME)
         self._over = True
 
-    def _ignore(self, event: Event) -> None:
-        pass
 
-
-_RENDER: Mapping[type[Event], Callable[[ChatStreamRenderer, Any], None]] = {
-    Started: ChatStreamRenderer._started,
-    TextDelta: ChatStreamRenderer._text,
-    ReasoningDelta: ChatStreamRenderer._reasoning,
-    Signed: ChatStreamRenderer._signed,
-    CallStarted: ChatStreamRenderer._call,
-    CallDelta: ChatStreamRenderer._arguments,
-    CallEnded: ChatStreamRenderer._ignore,
-    RefusalDelta: ChatStreamRenderer._refusal,
-    Cited: ChatStreamRenderer._cited,
-    MediaDelta: ChatStreamRenderer._media,
-    OpaqueBlock: ChatStreamRenderer._kept,
-    Stopped: ChatStreamRenderer._stopped,
-    Used: ChatStreamRenderer._used,
-    Ended: ChatStreamRenderer._ended,
-    Failed: ChatStreamRenderer._failed,
-}
+_RENDER = methods_by_event(ChatStreamRenderer)

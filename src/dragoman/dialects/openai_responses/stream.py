@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -26,6 +25,7 @@ from dragoman.conversation.events import (
     Stopped,
     TextDelta,
     Used,
+    methods_by_event,
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
@@ -455,7 +455,7 @@ class ResponsesStreamRenderer:
         held.encrypted = own_or_sealed(state, StateKind.ENCRYPTED, NAME)
         self._close_open()
 
-    def _call(self, event: CallStarted) -> None:
+    def _call_started(self, event: CallStarted) -> None:
         self._waiting = event
 
     def _render_call(self) -> None:
@@ -470,7 +470,7 @@ class ResponsesStreamRenderer:
         self._calls[event.part] = call
         self._added(place, call.item(b"in_progress"))
 
-    def _arguments(self, event: CallDelta) -> None:
+    def _call_delta(self, event: CallDelta) -> None:
         call = self._calls.get(event.part)
         if call is None or call.ended:
             return
@@ -564,20 +564,4 @@ class ResponsesStreamRenderer:
         return render_usage(self._usage) if self._usage is not None else b"null"
 
 
-_RENDER: Mapping[type[Event], Callable[[ResponsesStreamRenderer, Any], None]] = {
-    Started: ResponsesStreamRenderer._started,
-    TextDelta: ResponsesStreamRenderer._text,
-    ReasoningDelta: ResponsesStreamRenderer._reasoning,
-    Signed: ResponsesStreamRenderer._signed,
-    CallStarted: ResponsesStreamRenderer._call,
-    CallDelta: ResponsesStreamRenderer._arguments,
-    CallEnded: ResponsesStreamRenderer._call_ended,
-    RefusalDelta: ResponsesStreamRenderer._refusal,
-    Cited: ResponsesStreamRenderer._cited,
-    MediaDelta: ResponsesStreamRenderer._media,
-    OpaqueBlock: ResponsesStreamRenderer._kept,
-    Stopped: ResponsesStreamRenderer._stopped,
-    Used: ResponsesStreamRenderer._used,
-    Ended: ResponsesStreamRenderer._ended,
-    Failed: ResponsesStreamRenderer._failed,
-}
+_RENDER = methods_by_event(ResponsesStreamRenderer)
