@@ -76,15 +76,42 @@ async def test_the_era_of_a_server_is_remembered(servers: McpServers, scripted: 
     assert scripted.methods().count("server/discover") == 1
 
 
+def _error(code: int, message: str) -> Json:
+    return {"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": None}
+
+
+@pytest.mark.parametrize(
+    "forgot",
+    [
+        (404, {}),
+        (400, _error(-32000, "Bad Request: No valid session ID provided")),
+        (400, _error(-32600, "Bad Request: Server not initialized")),
+        (401, b"Unauthorized: Session not found"),
+    ],
+)
 async def test_a_forgotten_session_is_opened_anew_and_the_call_made_once(
-    servers: McpServers, scripted: ScriptedMcp
+    servers: McpServers, scripted: ScriptedMcp, forgot: Answer
 ) -> None:
     made: list[Json] = []
     scripted.on_call = lambda params: (made.append(params), text("found it"))[1]
     await call(servers, scripted.server())
-    scripted.sessions.clear()
+    old = scripted.sessions[0]
+    scripted.before = lambda seen: forgot if seen.raw and seen.headers.get("mcp-session-id") == old else None
     assert (await call(servers, scripted.server())).text == "found it"
     assert len(made) == 2
+
+
+async def test_a_call_that_takes_too_long_is_made_once(servers: McpServers, scripted: ScriptedMcp) -> None:
+    made: list[Json] = []
+    asked, free = threading.Event(), threading.Event()  # it does not tell anything by itself
+    scripted.before = lambda seen: None if seen.raw else (asked.set(), (404, {}))[1]
+    scripted.on_call = lambda params: (made.append(params), free.wait(10), text("too late"))[2]
+    slow = scripted.server(timeout=1.0)
+    await servers.try_list("me", slow)
+    assert await asyncio.to_thread(asked.wait, 10)
+    assert "no answer" in (await call(servers, slow)).text
+    free.set()
+    assert len(made) == 1
 
 
 IMAGE, SOUND = MediaKind.IMAGE, MediaKind.AUDIO
@@ -337,6 +364,13 @@ async def test_an_idle_connection_closes_itself(scripted: ScriptedMcp) -> None:
 REFUSALS = {401: "it answered 401", 403: "it answered 403", 404: "it answered 404", 500: "it answered 500"}
 
 
+async def test_an_error_of_mcp_is_told_although_the_older_way_is_refused(
+    servers: McpServers, scripted: ScriptedMcp
+) -> None:
+    scripted.before = lambda seen: (400, _error(-32022, "no version in common")) if seen.raw else (405, {})
+    assert await servers.try_list("me", scripted.server()) == "no version in common"
+
+
 @pytest.mark.parametrize("status", REFUSALS)
 async def test_a_refusal_is_told_by_its_status(servers: McpServers, scripted: ScriptedMcp, status: int) -> None:
     scripted.before = lambda seen: (status, {"secret": "of the server"})
@@ -363,6 +397,13 @@ async def test_a_program_gets_its_own_environment_alone(servers: McpServers, mon
     with contextlib.suppress(ProcessLookupError):
         os.kill(environment["pid"], 0)
         raise AssertionError("the program still runs")
+
+
+async def test_a_program_that_ends_at_a_question_of_the_newer_era_is_asked_as_before(servers: McpServers) -> None:
+    older = PROGRAM.replace("error = {", 'sys.exit(1) if method == "server/discover" else None; error = {')
+    assert older != PROGRAM
+    told = await call(servers, ToolServer(command=(sys.executable, "-c", older)))
+    assert json.loads(told.text)["pid"]
 
 
 async def test_a_program_that_says_too_much_is_ended(servers: McpServers) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from time import monotonic
 
 import httpx2
@@ -33,6 +34,9 @@ _UNASKED_PER_SECOND = 20
 _UNASKED_AT_ONCE = 1_000
 """Events of an endless stream. The SDK starts a task for each, and may answer it. A server that tells more has to wait
 until they are read."""
+_OF_SESSION = re.compile(rb"session|initiali[sz]e", re.IGNORECASE)
+"""In what servers say that answer 400 or 401 in place of 404 if they do not know a session any more: those made after
+the examples of the TypeScript SDK, and of the Rust SDK."""
 _END_OF_EVENT = re.compile(rb"\n\r?\n|\r\r")
 
 
@@ -71,12 +75,16 @@ class GuardedHttp(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError(str(failure), request=request) from failure
         if incoming.status >= 400 and (request.method == "POST" or not self.status):
             self.status = incoming.status
-            self.lost_session = incoming.status == 404 and "mcp-session-id" in request.headers
         kept = [(name, value) for name, value in incoming.headers if name.lower() not in _DECODED]
         streamed = "text/event-stream" in (incoming.header("content-type") or "").lower()
         endless = streamed and request.method == "GET"
         stream = _BoundedBody(incoming, self._bounds, streamed, self._listen if endless else None)
-        return httpx2.Response(incoming.status, headers=kept, stream=stream)
+        if request.method != "POST" or incoming.status < 400:
+            return httpx2.Response(incoming.status, headers=kept, stream=stream)
+        said = await _read_refusal(stream)
+        unknown = incoming.status == 404 or (incoming.status < 500 and _OF_SESSION.search(said) is not None)
+        self.lost_session = unknown and "mcp-session-id" in request.headers
+        return httpx2.Response(incoming.status, headers=kept, content=said)
 
     async def _listen(self, events: int) -> None:
         """Wait until so many more events of endless streams may be read."""
@@ -126,6 +134,16 @@ class _BoundedBody(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._incoming.close()
+
+
+async def _read_refusal(stream: _BoundedBody) -> bytes:
+    """What a server says in a refusal; nothing if that is too much."""
+    said = b""
+    with suppress(httpx2.StreamError):
+        async for piece in stream:
+            said += piece
+    await stream.aclose()
+    return said
 
 
 def _excess(what: str) -> httpx2.StreamError:

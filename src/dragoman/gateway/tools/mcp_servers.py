@@ -195,7 +195,8 @@ class McpServers:
                 return connection
             except ServerFailed as failed:
                 # The older way is tried last, and tells less of what is wrong.
-                failure = failed if failure.status == 0 and failed.status else failure if way.sse else failed
+                told = failure.status or failure.code
+                failure = failed if not way.sse or (failed.status and not told) else failure
                 await connection.close()
             except BaseException:
                 await connection.close()
@@ -279,7 +280,8 @@ def _hide_in_values(value: Any, secrets: list[str]) -> Any:
 def _ways(server: ToolServer) -> list[ServerWay]:
     streamable, sse = ServerWay(), ServerWay("legacy", sse=True)
     if server.url is None:
-        return [streamable]
+        # Programs made with the Rust SDK before 3.0 end at the question of the newer era.
+        return [streamable, ServerWay("legacy")]
     return {
         McpTransport.AUTO: [streamable, sse],
         McpTransport.STREAMABLE: [streamable],
