@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
@@ -25,30 +26,56 @@ FAIL = "fail"
 """A choice that every rule takes: refuse the request."""
 
 
+def _leave(conversation: Conversation, context: Context) -> Rewrite:
+    return Rewrite(conversation)
+
+
 class Rule(msgspec.Struct, frozen=True):
-    """One named defect and its repair. For the fields without a word see `rule`."""
+    """One named defect and its repair. As a decorator it makes a function the repair; the docstring of its module is
+    the rule's page in the docs."""
 
     name: str
     when: Callable[[Facts], bool]
     looks_for: int
     loses: Loss
     """The most that a repair may lose; a note may say less."""
-    options: tuple[str, ...]
+    options: tuple[str, ...] = ()
     """The choices of this rule, the default first."""
-    repair: Repair
-    text: str
+    repair: Repair = _leave
+    text: str = ""
     idle: tuple[str, ...] = ()
+    """Options with which it does nothing. A rule whose default is idle is off unless somebody asks for it."""
     demands: Callable[[Any], bool] | None = None
+    """Does a choice ask for the repair whatever the facts are?"""
     free: bool = False
+    """Whether a choice may be any text, not only an option."""
     spelling: bool = False
+    """Whether the repair may change how something is written and not what it says. For a client of another dialect that
+    is translation and no change."""
     narrows: Callable[[Facts], int | None] | None = None
+    """Rarer traits to look for, if the facts allow it."""
     top_level: bool = False
+    """Whether it looks at tools, settings and extras alone, so that it need not look at the same ones again."""
     parse: Callable[[Any], Any] | None = None
+    """Turns a choice as people write it into one of the options; raises OptionError."""
     never_kept: Callable[[Facts], bool] | None = None
+    """Whether the target has no place for the defect, so that `keep` is an error that the repair raises."""
     translated: bool = False
+    """Whether only a client of another dialect can have this defect."""
     reading: bool = False
+    """Whether a request of another dialect had this defect when it was read, whatever the target takes. Then the rule
+    always runs."""
     turnwise: Callable[[Context], bool] | None = None
+    """Does it take each turn by itself for this target? A conversation that is cut before a turn of the model is
+    repaired piece by piece then, with notes in the order of the messages, and the tools are left alone."""
     sparse: bool = False
+    """Whether messages without the traits that it looks for do not matter to it, and stay as they are. It adds and
+    takes away no message."""
+
+    def __call__(self, repair: Repair) -> Rule:
+        module = inspect.getmodule(repair)
+        text = inspect.cleandoc(module.__doc__ or "") if module else ""
+        return replace(self, looks_for=int(self.looks_for), repair=repair, text=text)
 
     @property
     def default(self) -> str:
@@ -83,79 +110,9 @@ class Rule(msgspec.Struct, frozen=True):
         return self.when(context.facts) or (self.demands is not None and self.demands(choice))
 
 
-def rule(
-    name: str,
-    *,
-    when: Callable[[Facts], bool],
-    looks_for: int,
-    loses: Loss,
-    options: tuple[str, ...] = (),
-    idle: tuple[str, ...] = (),
-    demands: Callable[[Any], bool] | None = None,
-    free: bool = False,
-    spelling: bool = False,
-    narrows: Callable[[Facts], int | None] | None = None,
-    top_level: bool = False,
-    parse: Callable[[Any], Any] | None = None,
-    never_kept: Callable[[Facts], bool] | None = None,
-    translated: bool = False,
-    reading: bool = False,
-    turnwise: Callable[[Context], bool] | None = None,
-    sparse: bool = False,
-) -> Callable[[Repair], Rule]:
-    """Make a function a rule. The docstring of its module is the rule's page in the docs.
-
-    `idle`: options with which the rule does nothing. A rule whose default is idle is off unless somebody asks for it.
-    `demands`: does a choice ask for the repair whatever the facts are? `free`: a choice may be any text, not only an
-    option. `spelling`: the repair may change how something is written and not what it says; for a client of another
-    dialect that is translation and no change. `narrows`: rarer traits to look for, if the facts allow it.
-    `top_level`: the rule looks at tools, settings and extras alone, so it need not look at the same ones again.
-    `parse`: turns a choice as people write it into one of the options; raises OptionError. `never_kept`: the target has
-    no place for the defect, so `keep` is an error that the repair raises. `translated`: only a client of another
-    dialect can have this defect. `reading`:
-    a request of another dialect had this defect when it was read, whatever the target takes, so the rule always runs.
-    `turnwise`: does the rule take each turn by itself for this target? A conversation that is cut before a turn of the
-    model is repaired piece by piece then, with notes in the order of the messages, and the tools are left alone.
-    `sparse`: messages without the traits that it looks for do not matter to it, and stay as they are. It adds and takes
-    away no message.
-    """
-
-    def make(repair: Repair) -> Rule:
-        module = inspect.getmodule(repair)
-        text = inspect.cleandoc(module.__doc__ or "") if module else ""
-        return Rule(
-            name,
-            when,
-            int(looks_for),
-            loses=loses,
-            options=options,
-            repair=repair,
-            text=text,
-            idle=idle,
-            demands=demands,
-            free=free,
-            spelling=spelling,
-            narrows=narrows,
-            top_level=top_level,
-            parse=parse,
-            never_kept=never_kept,
-            translated=translated,
-            reading=reading,
-            turnwise=turnwise,
-            sparse=sparse,
-        )
-
-    return make
+rule = Rule
 
 
 def report_only(name: str, loses: Loss, about: str) -> Rule:
     """The name and the loss under which the engine reports what it does itself. No target calls for it."""
-    return Rule(name, _never, 0, loses=loses, options=(), repair=_leave, text=about)
-
-
-def _never(facts: Facts) -> bool:
-    return False
-
-
-def _leave(conversation: Conversation, context: Context) -> Rewrite:
-    return Rewrite(conversation)
+    return Rule(name, lambda facts: False, 0, loses, text=about)
