@@ -81,10 +81,10 @@ class GuardedHttp(httpx2.AsyncBaseTransport):
         stream = _BoundedBody(incoming, self._bounds, streamed, self._listen if endless else None)
         if request.method != "POST" or incoming.status < 400:
             return httpx2.Response(incoming.status, headers=kept, stream=stream)
-        said = await _read_refusal(stream)
-        unknown = incoming.status == 404 or (incoming.status < 500 and _OF_SESSION.search(said) is not None)
+        refusal = await _read_refusal(stream)
+        unknown = incoming.status == 404 or (incoming.status < 500 and _OF_SESSION.search(refusal) is not None)
         self.lost_session = unknown and "mcp-session-id" in request.headers
-        return httpx2.Response(incoming.status, headers=kept, content=said)
+        return httpx2.Response(incoming.status, headers=kept, content=refusal)
 
     async def _listen(self, events: int) -> None:
         """Wait until so many more events of endless streams may be read."""
@@ -138,12 +138,12 @@ class _BoundedBody(httpx2.AsyncByteStream):
 
 async def _read_refusal(stream: _BoundedBody) -> bytes:
     """What a server says in a refusal; nothing if that is too much."""
-    said = b""
+    text = b""
     with suppress(httpx2.StreamError):
         async for piece in stream:
-            said += piece
+            text += piece
     await stream.aclose()
-    return said
+    return text
 
 
 def _excess(what: str) -> httpx2.StreamError:
