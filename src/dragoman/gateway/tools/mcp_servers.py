@@ -195,8 +195,8 @@ class McpServers:
                 return connection
             except ServerFailed as failed:
                 # The older way is tried last, and tells less of what is wrong.
-                told = failure.status or failure.code
-                failure = failed if not way.sse or (failed.status and not told) else failure
+                is_explained = failure.status or failure.code
+                failure = failed if not way.sse or (failed.status and not is_explained) else failure
                 await connection.close()
             except BaseException:
                 await connection.close()
