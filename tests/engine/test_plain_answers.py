@@ -101,3 +101,20 @@ def test_an_error_that_such_a_body_tells_is_told(dialect: str, streamed: bool) -
     _stream(translation, body, 1000) if streamed else translation.whole(body)
     assert translation.failure is not None
     assert translation.failure.message == "the model is loading"
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("client", ["same", "anthropic", "openai-chat"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_stream_in_place_of_a_whole_answer_is_read_whole(
+    dialect: str, client: str, end: bytes, sdks: Loopback
+) -> None:
+    """Some servers stream whatever is asked of them, as Ollama does unless it is told not to."""
+    client = dialect if client == "same" else client
+    renderer = registry.dialect(dialect).answers.stream_renderer(ANSWERING)
+    body = (renderer.render(EVENTS) + renderer.close()).replace(b"\n", end)
+    translation = Translation(dialect, client, context=ANSWERING)
+    seen = sdks.read(client, translation.whole(body), stream=False)
+    expected = sdks.read(client, Translation(dialect, client, context=ANSWERING).whole(_whole(dialect)), stream=False)
+    assert (seen.text, seen.stop, seen.usage) == (expected.text, expected.stop, expected.usage)
+    assert (translation.failure, translation.ended) == (None, True)

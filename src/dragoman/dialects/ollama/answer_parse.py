@@ -28,11 +28,10 @@ from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.ollama import NAME, THINKING
-from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, answer_call_id, extras_of, parse_stop
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_stop
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_object, encode
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure, parse_no_answer, unreadable_answer
-from dragoman.wire.ndjson import NdjsonDecoder
 
 STOPS: Mapping[str, Stop] = {
     "stop": Stop.END,
@@ -246,7 +245,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
     chunk, text = decode_broken(decode_chunk, body)
     if chunk is None:
-        return _parse_lines(body, seed)
+        return [Failed(unreadable_answer(body))]
     if chunk.error is not ABSENT or (chunk.message is None and chunk.response is ABSENT):
         return [Failed(parse_no_answer(text, NAME))]
     out: list[Event] = []
@@ -254,18 +253,6 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     answer.chunk(chunk, text, out)
     answer.finish(out)
     return out
-
-
-def _parse_lines(body: bytes, seed: str) -> list[Event]:
-    """A server may send a stream although it was asked for one object."""
-    answer, lines = OllamaAnswerParser(seed), NdjsonDecoder()
-    events = [event for line in (*lines.feed(body), *lines.close()) for event in answer.take(line)]
-    if answer.skipped:
-        return [Failed(unreadable_answer(body))]
-    if lines.overflowed and not answer.over:
-        answer.fail(FRAME_TOO_LONG, events)
-    answer.finish(events)
-    return events
 
 
 # Usage: a count of zero is left out, and thinking is part of the answer

@@ -316,6 +316,7 @@ class Translation:
         """A whole reply, or the body of an error if `failure` is set afterwards."""
         body = body.removeprefix(BOM)
         relays = self._relays_whole and not (self._thinking_parts and _THINKING_PART in body)
+        relays = relays and not _is_stream(body)
         if self._beginning is not None:
             self._seek_thinking(body)
         peek_usage = self._upstream.answers.peek_usage(body) if relays and self._capture is None else None
@@ -347,9 +348,13 @@ class Translation:
     def read_whole(self, body: bytes) -> list[Event]:
         """The events of a whole reply, with the client's names and ids."""
         body = body.removeprefix(BOM)
-        events = self._noted(
-            self._upstream.answers.parse(body, self._origin, seed=self._context.id, think_tags=self._think_tags)
-        )
+        if _is_stream(body):
+            parser = self._reader()
+            events = [*parser.feed(body), *parser.close()]
+        else:
+            parse = self._upstream.answers.parse
+            events = parse(body, self._origin, seed=self._context.id, think_tags=self._think_tags)
+        events = self._noted(events)
         self._finish_capture()
         return events
 
@@ -634,6 +639,12 @@ def _is_plain(beginning: bytes, framing: Framing) -> bool:
     """Whether a server answers a request for a stream with a whole body or a page."""
     first = beginning.lstrip(BOM + b" \t\r\n")[:1]
     return first == b"<" or (framing is Framing.SSE and first in (b"{", b"["))
+
+
+def _is_stream(body: bytes) -> bool:
+    """Whether a server streams although it was asked for a whole answer. JSON has no line end between two objects."""
+    begun = body[:64].lstrip()
+    return begun.startswith((b"data:", b"event:", b"id:", b":")) or body.find(b"}\n{") >= 0 or body.find(b"}\r\n{") >= 0
 
 
 def _asks_for_runs(prompt: Conversation | None) -> bool:
