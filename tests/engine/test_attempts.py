@@ -49,6 +49,7 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
     ),
     ("also if it asks for nothing", History(tries=2), failed(Kind.RATE_LIMIT, retry_after=0), None, Retry(0)),
     ("too long a wait is none", History(tries=1), failed(Kind.RATE_LIMIT, retry_after=31), None, GiveUp()),
+    ("nor one that is in vain", History(tries=1), failed(Kind.OVERLOADED, is_final=True), None, GiveUp()),
     (
         "but another target's chance",
         History(tries=1, targets_left=1),

@@ -101,6 +101,25 @@ def test_codex_waits_after_a_failed_stream(running: Running, behind: Upstream, h
     assert told.text.startswith("event: response.created")
 
 
+@pytest.mark.parametrize("client", ["openai-chat", "anthropic", "codex", "gemini"])
+def test_a_limit_that_another_try_does_not_change_is_told_as_one(
+    running: Running, behind: Upstream, client: str
+) -> None:
+    refuse(behind, 429, "Not today", x_should_retry="false")
+    before = len(behind.seen)
+    told = ask(running, client)
+    assert (told.status_code, told.headers["x-should-retry"], len(behind.seen) - before) == (429, "false", 1)
+
+
+def test_codex_reads_the_limit_of_a_plan(running: Running, behind: Upstream) -> None:
+    limit = {"type": "usage_limit_reached", "plan_type": "plus", "resets_at": 1_795_000_000}
+    behind.headers = {}
+    behind.answer = lambda seen: (429, {"error": {"message": "The usage limit has been reached", **limit}})
+    told = ask(running, "codex")
+    assert told.status_code == 429
+    assert {name: told.json()["error"][name] for name in limit} == limit
+
+
 def test_codex_that_asks_for_no_stream_gets_an_error(running: Running, behind: Upstream) -> None:
     refuse(behind, 429, "Slow down", retry_after="12")
     assert ask(running, "openai-responses", **CODEX).status_code == 429

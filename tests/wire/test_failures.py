@@ -150,6 +150,8 @@ KINDS = [
     ),
     (424, {"x-amzn-errortype": "ModelStreamErrorException"}, b'{"message":"Retry your request."}', Kind.SERVER),
     (424, {}, wrapped(message="Missing required parameter: 'x'."), Kind.BAD_REQUEST),
+    (429, {}, wrapped(message="No credits left", code="credit_balance_exhausted"), Kind.QUOTA),
+    (429, {}, wrapped(message="Not in your plan", type="usage_not_included"), Kind.QUOTA),
     (200, {}, wrapped(message="Provider returned error", code=429), Kind.RATE_LIMIT),
     (200, {}, wrapped(message="x", type="overloaded_error"), Kind.OVERLOADED),
     (200, {}, wrapped(message="x", type="invalid_request_error"), Kind.BAD_REQUEST),

@@ -93,6 +93,8 @@ class Failure(msgspec.Struct, frozen=True):
     param: str = ""
     retry_after: float | None = None
     """Seconds to wait, if the provider says so."""
+    is_final: bool = False
+    """The provider says that another try is in vain (`x-should-retry: false`)."""
     tokens: int | None = None
     """The tokens of a conversation that is too long, if the provider tells them."""
     limit: int | None = None
@@ -115,4 +117,4 @@ class Failure(msgspec.Struct, frozen=True):
     @property
     def retryable(self) -> bool:
         """Whether the same request may succeed a little later."""
-        return self.kind.retryable
+        return self.kind.retryable and not self.is_final

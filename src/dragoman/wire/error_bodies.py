@@ -69,6 +69,7 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
         type=parser.type,
         param=parser.param,
         retry_after=_retry_after(lowered, parser, message),
+        is_final=lowered.get("x-should-retry") == "false",
         tokens=parser.tokens or tokens,
         limit=parser.limit or limit,
         overflow=_overflow(message) if kind is FailureKind.CONTEXT_LENGTH else None,

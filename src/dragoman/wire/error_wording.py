@@ -42,6 +42,8 @@ CODES: Mapping[str, Kind] = {
     "billing_hard_limit_reached": Kind.QUOTA,
     "billing_not_active": Kind.QUOTA,
     "usage_limit_reached": Kind.QUOTA,
+    "usage_not_included": Kind.QUOTA,
+    "credit_balance_exhausted": Kind.QUOTA,
     "insufficient_credits": Kind.QUOTA,
     "payment_required": Kind.QUOTA,
     "servicequotaexceededexception": Kind.QUOTA,

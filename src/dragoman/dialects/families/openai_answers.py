@@ -59,8 +59,9 @@ def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
     headers = {"content-type": "application/json"}
     if context.id:
         headers["x-request-id"] = context.id
+    headers |= wait_headers(failure)
     if failure.retry_after is not None:
-        headers |= wait_headers(failure) | {"retry-after-ms": f"{failure.retry_after * 1000:.0f}"}
+        headers["retry-after-ms"] = f"{failure.retry_after * 1000:.0f}"
     if failure.kind in _FINAL:
         headers["x-should-retry"] = "false"
     return headers

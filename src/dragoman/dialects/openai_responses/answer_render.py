@@ -39,6 +39,7 @@ from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members, encode
+from dragoman.wire.error_bodies import provider_error
 from dragoman.wire.json_reader import render_list, render_object
 
 INCOMPLETE: Mapping[Stop, bytes] = {
@@ -498,13 +499,19 @@ def render_usage(usage: Usage) -> Json:
 _INVALID = "invalid_prompt"
 """The code of a failed response that another try does not change."""
 _REFUSALS = frozenset({FailureKind.BAD_REQUEST, FailureKind.CONTENT_FILTER})
+_PLAN_LIMITS = frozenset({"usage_limit_reached", "usage_not_included"})
+_PLAN_MEMBERS = ("type", "plan_type", "resets_at")
+"""Of errors over the limits of a ChatGPT plan. Codex tells its user the plan, and when there is more of it."""
 _TOO_LONG = "exceeds the context window"
 
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
-    body = encode({"error": error_object(failure, _error_message(failure))})
-    return status_of(failure), headers_of(failure, context), body
+    error = error_object(failure, _error_message(failure))
+    if failure.type in _PLAN_LIMITS:
+        found = provider_error(failure.raw)
+        error |= {name: found[name] for name in _PLAN_MEMBERS if isinstance(found, dict) and name in found}
+    return status_of(failure), headers_of(failure, context), encode({"error": error})
 
 
 def response_error(failure: Failure) -> bytes:

@@ -27,7 +27,9 @@ class ClientAgent(msgspec.Struct, frozen=True):
 
     def acts_on_stream(self, failure: Failure) -> bool:
         """Whether a stream must tell this failure."""
-        return failure.kind in self.streamed_failures and (failure.retry_after or 0.0) <= self.longest_wait
+        if failure.kind not in self.streamed_failures or (failure.retry_after or 0.0) > self.longest_wait:
+            return False
+        return failure.retryable or not failure.kind.retryable
 
 
 USUAL_AGENT = ClientAgent()

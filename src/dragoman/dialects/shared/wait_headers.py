@@ -16,11 +16,12 @@ _LONG = 1000.0
 
 
 def wait_headers(failure: Failure) -> dict[str, str]:
-    """`retry-after` in whole seconds, rounded up; and no retry at all if that is a long time."""
-    if failure.retry_after is None:
-        return {}
-    headers = {"retry-after": str(math.ceil(failure.retry_after))}
-    return headers if failure.retry_after <= _LONGEST_WAIT else {**headers, "x-should-retry": "false"}
+    """`retry-after` in whole seconds, rounded up; and no retry at all if that is a long time, or in vain."""
+    wait = failure.retry_after
+    headers = {} if wait is None else {"retry-after": str(math.ceil(wait))}
+    if failure.is_final or (wait or 0.0) > _LONGEST_WAIT:
+        headers["x-should-retry"] = "false"
+    return headers
 
 
 def with_wait(failure: Failure, message: str, words: str) -> str:

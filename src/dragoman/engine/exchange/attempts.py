@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.conversation.failures import PASSING, Failure, FailureKind
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.wire.error_wording import FORM_SENTENCE, matched_part
 
@@ -150,7 +150,7 @@ def next_step(
 
 
 def _is_worth_retrying(failure: Failure) -> bool:
-    return failure.kind in PASSING or failure.code == MODEL_AT_FAULT
+    return failure.retryable or failure.code == MODEL_AT_FAULT
 
 
 def _names_form(failure: Failure) -> bool:
