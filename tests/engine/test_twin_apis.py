@@ -70,6 +70,19 @@ def test_where_a_request_goes(model: str, more: dict[str, Any], path: str) -> No
         assert [change.rule for change in made.changes if change.kind == "repair"] == []
 
 
+@pytest.mark.parametrize("model", ["gpt-5.4", "gpt-5.6", "gpt-6-astra"])
+@pytest.mark.parametrize("asked_for", [{"thinkingBudget": 128}, {"thinkingBudget": 2048}, {"includeThoughts": True}])
+def test_what_was_sent_goes_where_it_went(model: str, asked_for: dict[str, Any]) -> None:
+    tools = [{"functionDeclarations": [{"name": "look"}]}]
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "tools": tools}
+    config = {"generationConfig": {"thinkingConfig": asked_for}}
+    once = adapt({**body, **config}, source="gemini", target=f"openai/{model}")
+    twice = adapt(once.body, source=once.dialect, target=f"openai/{model}")
+    assert (twice.path, twice.body, twice.changes) == (once.path, once.body, ())
+    little = asked_for == {"thinkingBudget": 128} and model != "gpt-6-astra"
+    assert once.path == (CHAT if little else RESPONSES if "thinkingBudget" in asked_for else once.path)
+
+
 def test_tools_that_are_declared_late_are_tools() -> None:
     late = {"type": "additional_tools", "role": "developer", "tools": [{"type": "function", **TOOL["function"]}]}
     body = {"model": "m", "input": [{"role": "user", "content": "Look."}, late]}

@@ -357,6 +357,18 @@ def test_a_second_field_does_not_go_on_saying_what_the_first_one_said() -> None:
 
 
 @pytest.mark.parametrize(
+    "target", ["cohere-openai/m", "qwen/qwq-32b", "together/m", "minimax/MiniMax-M2", "perplexity/m"]
+)
+@pytest.mark.parametrize("second", [{"exclude": True}, {"enabled": False}, {"max_tokens": 2000}])
+def test_two_fields_for_thinking_do_not_say_the_same_twice(target: str, second: dict[str, Any]) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "reasoning_effort": "high"}
+    once = adapt({**body, "reasoning": second}, source="openai-chat", target=target)
+    assert "effort" not in once.json.get("reasoning", {}) or "reasoning_effort" not in once.json
+    again = adapt(once.body, source="openai-chat", target=target)
+    assert (again.body, again.changes) == (once.body, ())
+
+
+@pytest.mark.parametrize(
     ("model", "fields", "output"),
     [
         (

@@ -103,7 +103,7 @@ def _none(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
 
 def _effort(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """An effort alone: budgets become the nearest effort, off becomes none."""
-    effort = _as_effort(thinking, facts)
+    effort = meant_effort(thinking, facts)
     if effort is None:
         return (
             Thinking(summary=thinking.summary, wire_form=thinking.wire_form)
@@ -118,7 +118,7 @@ def _wants_summary(thinking: Thinking, facts: Facts) -> bool:
     return thinking.summary is not None and facts.thinking_summary is not Stance.REFUSES
 
 
-def _as_effort(thinking: Thinking, facts: Facts) -> Effort | None:
+def meant_effort(thinking: Thinking, facts: Facts) -> Effort | None:
     """The effort that is meant. None: the model's own default, if it thinks by default."""
     if thinking.on is False:
         return Effort.NONE
@@ -201,7 +201,7 @@ def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | N
     """Gemini's levels: an effort of four. A budget is still understood."""
     if thinking.budget is not None and thinking.budget != 0 and thinking.effort is None and thinking.on is not False:
         return thinking
-    effort = _as_effort(thinking, facts)
+    effort = meant_effort(thinking, facts)
     if thinking.on and thinking.effort is None and facts.reasoning_default:
         effort = None  # it thinks already, and its default is as much as it can
     if effort is None:
@@ -216,7 +216,9 @@ def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     if says_nothing(thinking) and not is_shown_by_thinking(thinking, facts):
         return None
     off = _is_off(thinking)
-    effort = None if off else thinking.effort or (_as_effort(thinking, facts) if thinking.budget is not None else None)
+    effort = (
+        None if off else thinking.effort or (meant_effort(thinking, facts) if thinking.budget is not None else None)
+    )
     if not off and effort is Effort.NONE:
         effort = None  # a budget below the least effort still asks for thinking
     enough = thinking.on is None and effort is not None and effort.value in facts.efforts

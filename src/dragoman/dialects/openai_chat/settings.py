@@ -88,12 +88,17 @@ def _render_effort(settings: Settings, _: Mapping[str, Json]) -> Json | None:
 
 
 def _render_reasoning(settings: Settings, _: Mapping[str, Json]) -> Json | None:
+    """What the members beside it do not say: what two of them say is read as one setting, and a second field."""
     thinking = settings.thinking
-    if thinking is None or "reasoning" not in _thinking_members(thinking):
+    members = () if thinking is None else _thinking_members(thinking)
+    if thinking is None or "reasoning" not in members:
         return None
     hidden = None if thinking.visible is None else not thinking.visible
-    wire = {"effort": thinking.effort, "max_tokens": thinking.budget, "exclude": hidden, "enabled": thinking.on}
-    return msgspec.json.encode({key: value for key, value in wire.items() if value is not None})
+    effort = None if "reasoning_effort" in members else thinking.effort
+    on = None if "thinking" in members else thinking.on
+    wire = {"effort": effort, "max_tokens": thinking.budget, "exclude": hidden, "enabled": on}
+    said = {key: value for key, value in wire.items() if value is not None}
+    return msgspec.json.encode(said) if said else None
 
 
 def _render_switch(settings: Settings, rest: Mapping[str, Json]) -> Json | None:
