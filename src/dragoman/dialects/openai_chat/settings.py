@@ -97,8 +97,8 @@ def _render_reasoning(settings: Settings, _: Mapping[str, Json]) -> Json | None:
     effort = None if "reasoning_effort" in members else thinking.effort
     on = None if "thinking" in members else thinking.on
     wire = {"effort": effort, "max_tokens": thinking.budget, "exclude": hidden, "enabled": on}
-    said = {key: value for key, value in wire.items() if value is not None}
-    return msgspec.json.encode(said) if said else None
+    given = {key: value for key, value in wire.items() if value is not None}
+    return msgspec.json.encode(given) if given else None
 
 
 def _render_switch(settings: Settings, rest: Mapping[str, Json]) -> Json | None:
