@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from dragoman import dialects
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import CallStarted
-from dragoman.dialects.dialect import Dialect, Framing, Job, ListedModel, RenderOptions, Route
+from dragoman.dialects.dialect import CodecPart, Dialect, Framing, Job, ListedModel, RenderOptions, Route
 from dragoman.dialects.registry import (
     all_dialects,
     caller_dialect,
@@ -189,3 +191,14 @@ def test_a_call_without_an_id_gets_one_that_no_other_answer_has(one: Dialect) ->
 
     assert len(ids("one")) == 1
     assert ids("one") != ids("another")
+
+
+@every_dialect
+def test_a_dialect_has_the_parts_for_which_there_are_modules(one: Dialect) -> None:
+    parts = {name: part for name, part in vars(Dialect).items() if isinstance(part, CodecPart)}
+    package = Path(dialects.__file__).parent / one.name.replace("-", "_")
+    there = {name for name, part in parts.items() if (package / f"{part.module.replace('.', '/')}.py").is_file()}
+
+    assert {"requests", "answers", *one.parts} == there
+    assert all(getattr(one, name) is not None for name in there)
+    assert all(getattr(one, name) is None for name in parts.keys() - there)

@@ -9,7 +9,7 @@ import pytest
 from tests.sdk_readers import Loopback
 
 from dragoman.conversation.events import CallStarted
-from dragoman.dialects.openai_chat.dialect import finish_stripped_chunk
+from dragoman.dialects.openai_chat.answer_render import finish_stripped_chunk
 from dragoman.dialects.openai_chat.stream import ChatStreamParser, MisreadChunks, check_plain_chunk
 from dragoman.engine.answer.relay_frames import RelayFrames
 from dragoman.engine.answer.translation import Translation

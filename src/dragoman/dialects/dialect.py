@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, StrEnum
-from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Generic, Protocol, TypeVar, cast
 from urllib.parse import quote as escape
 
 import msgspec
@@ -34,6 +35,8 @@ from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredA
 from dragoman.dialects.contracts.stored_prompts import StoredPromptForm
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.streamed_text import StreamedText
+
+Codec = TypeVar("Codec")
 
 # Paths
 
@@ -518,6 +521,24 @@ def path_step(model: str) -> str:
     return escape(model, safe="@:")
 
 
+class CodecPart(Generic[Codec]):
+    """An attribute of a dialect that a module of its package has, loaded with the first use."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module = module
+        self._name = name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._attribute = name
+
+    def __get__(self, dialect: Dialect, owner: type) -> Codec:
+        found = None
+        if self._attribute in {"requests", "answers", *dialect.parts}:
+            package = dialect.name.replace("-", "_")
+            found = getattr(import_module(f"{__package__}.{package}.{self.module}"), self._name)
+        return cast(Codec, vars(dialect).setdefault(self._attribute, found))
+
+
 class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """One wire format: as that of a client, and as that of a target."""
 
@@ -618,68 +639,26 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     pauses: bool = False
     """A provider that runs tools may end an answer before the model has, and goes on if it gets all of it back."""
 
+    parts: tuple[str, ...] = ()
+    """Those of the attributes below that its package has beside requests and answers."""
+
     # Its codecs, loaded when they are first used
 
-    load_requests: Callable[[], RequestCodec]
-    """Loads `requests`."""
-    load_answers: Callable[[], AnswerCodec]
-    """Loads `answers`."""
-    load_stored_answers: Callable[[], StoredAnswers | None] = lambda: None
-    """Loads `stored_answers`."""
-    load_conversations: Callable[[], ConversationForm | None] = lambda: None
-    """Loads `conversations`."""
-    load_background: Callable[[], BackgroundForm | None] = lambda: None
-    """Loads `background`."""
-    load_compactions: Callable[[], Compactions | None] = lambda: None
-    """Loads `compactions`."""
-    load_socket_frames: Callable[[], SocketFrames | None] = lambda: None
-    """Loads `socket_frames`."""
-    load_provider_tools: Callable[[], ProviderToolCodec | None] = lambda: None
-    """Loads `provider_tools`."""
-    load_stored_prompts: Callable[[], StoredPromptForm | None] = lambda: None
-    """Loads `stored_prompts`."""
-
-    @cached_property
-    def requests(self) -> RequestCodec:
-        """The codec of requests, loaded with the first use."""
-        return self.load_requests()
-
-    @cached_property
-    def stored_answers(self) -> StoredAnswers | None:
-        """How it refers to stored answers, loaded with the first use; None if it does not."""
-        return self.load_stored_answers()
-
-    @cached_property
-    def conversations(self) -> ConversationForm | None:
-        """How it shows conversations, loaded with the first use; None if it has none."""
-        return self.load_conversations()
-
-    @cached_property
-    def background(self) -> BackgroundForm | None:
-        """How it asks for answers in the background, loaded with the first use; None if it does not."""
-        return self.load_background()
-
-    @cached_property
-    def compactions(self) -> Compactions | None:
-        """How it asks for compaction, loaded with the first use; None if it does not."""
-        return self.load_compactions()
-
-    @cached_property
-    def socket_frames(self) -> SocketFrames | None:
-        """How it speaks over a WebSocket, loaded with the first use; None if it does not."""
-        return self.load_socket_frames()
-
-    @cached_property
-    def provider_tools(self) -> ProviderToolCodec | None:
-        """How it writes tools that the provider runs, loaded with the first use; None if it has none."""
-        return self.load_provider_tools()
-
-    @cached_property
-    def stored_prompts(self) -> StoredPromptForm | None:
-        """How prompts are stored at the provider, loaded with the first use; None if they are not."""
-        return self.load_stored_prompts()
-
-    @cached_property
-    def answers(self) -> AnswerCodec:
-        """The codec of answers, streams and errors, loaded with the first use."""
-        return self.load_answers()
+    requests = CodecPart[RequestCodec]("request", "REQUESTS")
+    """The codec of requests."""
+    answers = CodecPart[AnswerCodec]("stream", "ANSWERS")
+    """The codec of answers, streams and errors."""
+    stored_answers = CodecPart[StoredAnswers | None]("endpoints.stored_answers", "STORED_ANSWERS")
+    """How it refers to stored answers; None if it does not."""
+    conversations = CodecPart[ConversationForm | None]("endpoints.conversations", "CONVERSATIONS")
+    """How it shows conversations; None if it has none."""
+    background = CodecPart[BackgroundForm | None]("endpoints.background", "BACKGROUND")
+    """How it asks for answers in the background; None if it does not."""
+    compactions = CodecPart[Compactions | None]("endpoints.compaction", "COMPACTIONS")
+    """How it asks for compaction; None if it does not."""
+    socket_frames = CodecPart[SocketFrames | None]("endpoints.socket_frames", "SOCKET_FRAMES")
+    """How it speaks over a WebSocket; None if it does not."""
+    provider_tools = CodecPart[ProviderToolCodec | None]("provider_tools", "CODEC")
+    """How it writes tools that the provider runs; None if it has none."""
+    stored_prompts = CodecPart[StoredPromptForm | None]("endpoints.stored_prompts", "FORM")
+    """How prompts are stored at the provider; None if they are not."""

@@ -8,15 +8,11 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.dialects.anthropic import ID_PREFIX, NAME
-from dragoman.dialects.contracts.compaction import Compactions
-from dragoman.dialects.contracts.stored_answers import StoredAnswers
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
     TEXT,
-    AnswerCodec,
     CloudMembers,
     Dialect,
     Endpoint,
@@ -27,7 +23,6 @@ from dragoman.dialects.dialect import (
     ListedModel,
     ModelListing,
     RenderError,
-    RequestCodec,
     TokenCount,
     UnservedPath,
     both_ways,
@@ -116,48 +111,6 @@ def _is_block(block: Any) -> bool:
     return isinstance(block, dict) and isinstance(block.get("type"), str) and block["type"] in _BLOCKS
 
 
-def _load_requests() -> RequestCodec:
-    from dragoman.dialects.anthropic.request import locate_parts, parse_request, render_request
-    from dragoman.dialects.anthropic.settings import PLACES
-
-    return RequestCodec(parse_request, render_request, locate_parts, PLACES)
-
-
-def _load_stored_answers() -> StoredAnswers:
-    from dragoman.dialects.anthropic.endpoints.stored_answers import STORED_ANSWERS
-
-    return STORED_ANSWERS
-
-
-def _load_compactions() -> Compactions:
-    from dragoman.dialects.anthropic.endpoints.compaction import COMPACTIONS
-
-    return COMPACTIONS
-
-
-def _load_provider_tools() -> ProviderToolCodec:
-    from dragoman.dialects.anthropic.provider_tools import CODEC
-
-    return CODEC
-
-
-def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.anthropic.answer_parse import parse_answer
-    from dragoman.dialects.anthropic.answer_render import complete_answer, render_answer, render_error
-    from dragoman.dialects.anthropic.stream import WORDS, AnthropicStreamParser, AnthropicStreamRenderer, find_block
-
-    return AnswerCodec(
-        parse_answer,
-        render_answer,
-        AnthropicStreamParser,
-        AnthropicStreamRenderer,
-        render_error,
-        complete=complete_answer,
-        streamed_text=WORDS,
-        find_beginning=find_block,
-    )
-
-
 _COUNTED = {"model": TEXT, "messages": turns("user", "assistant")}
 _REQUIRED = {"model": TEXT, "max_tokens": {"type": "integer", "minimum": 1}, "messages": turns("user", "assistant")}
 
@@ -234,11 +187,7 @@ DIALECT = Dialect(
     model_listing=ANTHROPIC_MODELS,
     models_path="/v1/models?limit=1000",
     frame_form=FrameForm.NAMED,
-    load_requests=_load_requests,
-    load_answers=_load_answers,
-    load_provider_tools=_load_provider_tools,
     runs_first=True,
     pauses=True,
-    load_compactions=_load_compactions,
-    load_stored_answers=_load_stored_answers,
+    parts=("compactions", "provider_tools", "stored_answers"),
 )

@@ -16,8 +16,8 @@ from dragoman.dialects.anthropic.message_parse import (
 )
 from dragoman.dialects.anthropic.message_render import render_block, render_messages
 from dragoman.dialects.anthropic.schema import decode_block_turns, open_block, open_system, open_text, open_turn
-from dragoman.dialects.anthropic.settings import parse_top_level, render_top_level
-from dragoman.dialects.dialect import locate_message
+from dragoman.dialects.anthropic.settings import PLACES, parse_top_level, render_top_level
+from dragoman.dialects.dialect import RequestCodec, locate_message
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Misfit, Trimmed, items_without_misfits
@@ -124,3 +124,6 @@ READER = RequestReader(
     parse_system=parse_system,
 )
 parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)

@@ -20,12 +20,15 @@ from dragoman.dialects.anthropic.answer_parse import AnthropicAnswerParser, pars
 from dragoman.dialects.anthropic.answer_render import (
     BLOCKS,
     LATE_FIELDS,
+    complete_answer,
     error_body,
     late_fields,
+    render_answer,
     render_delta_usage,
+    render_error,
     render_usage,
 )
-from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
@@ -272,3 +275,15 @@ _HEADS = {
     b"thinking_delta": _DELTA_HEAD % (b"thinking_delta", b"thinking"),
     b"input_json_delta": _DELTA_HEAD % (b"input_json_delta", b"partial_json"),
 }
+
+
+ANSWERS = AnswerCodec(
+    parse_answer,
+    render_answer,
+    AnthropicStreamParser,
+    AnthropicStreamRenderer,
+    render_error,
+    complete=complete_answer,
+    streamed_text=WORDS,
+    find_beginning=find_block,
+)

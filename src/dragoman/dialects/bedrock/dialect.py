@@ -11,18 +11,15 @@ from urllib.parse import quote as escape
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.dialect import (
     TEXT,
-    AnswerCodec,
     Dialect,
     Endpoint,
     Framing,
     Job,
     Likeness,
     RenderOptions,
-    RequestCodec,
     TokenCount,
     UnservedPath,
     both_ways,
@@ -117,28 +114,6 @@ def _event_stream(query: Mapping[str, str]) -> Framing:
     return Framing.EVENT_STREAM
 
 
-def _load_requests() -> RequestCodec:
-    from dragoman.dialects.bedrock.request import locate_parts, parse_request, render_request
-    from dragoman.dialects.bedrock.settings import PLACES
-
-    return RequestCodec(parse_request, render_request, locate_parts, PLACES)
-
-
-def _load_provider_tools() -> ProviderToolCodec:
-    from dragoman.dialects.bedrock.provider_tools import CODEC
-
-    return CODEC
-
-
-def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.bedrock.answer_parse import parse_answer
-    from dragoman.dialects.bedrock.answer_render import render_answer
-    from dragoman.dialects.bedrock.stream import BedrockStreamParser, BedrockStreamRenderer
-    from dragoman.dialects.families.aws_errors import render_error
-
-    return AnswerCodec(parse_answer, render_answer, BedrockStreamParser, BedrockStreamRenderer, render_error)
-
-
 _CONTENT = {
     "type": "array",
     "minItems": 1,
@@ -177,8 +152,6 @@ DIALECT = Dialect(
     asks_for_reasoning=_asks_for_reasoning,
     hides_unasked=True,
     token_count=TOKEN_COUNT,
-    load_requests=_load_requests,
-    load_answers=_load_answers,
-    load_provider_tools=_load_provider_tools,
     runs_first=True,
+    parts=("provider_tools",),
 )

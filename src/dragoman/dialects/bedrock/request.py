@@ -14,8 +14,8 @@ from dragoman.dialects.bedrock.media import FORMATS, format_of
 from dragoman.dialects.bedrock.message_parse import parse_item, parse_odd_item, parse_system, parse_turn
 from dragoman.dialects.bedrock.message_render import render_block, render_messages
 from dragoman.dialects.bedrock.schema import decode_turns, open_block, open_system, open_turn
-from dragoman.dialects.bedrock.settings import parse_top_level, render_top_level
-from dragoman.dialects.dialect import RenderOptions, locate_message
+from dragoman.dialects.bedrock.settings import PLACES, parse_top_level, render_top_level
+from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.parts import parse_picture
@@ -159,3 +159,6 @@ READER = RequestReader(
     asks_for_stream=lambda found: False,
 )
 parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)

@@ -14,9 +14,16 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.answer_parse import BedrockAnswerParser, parse_answer
-from dragoman.dialects.bedrock.answer_render import BLOCKS, IN_STOP, late_fields, render_usage, stop_reason
-from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.aws_errors import ERROR_TYPE, render_exception
+from dragoman.dialects.bedrock.answer_render import (
+    BLOCKS,
+    IN_STOP,
+    late_fields,
+    render_answer,
+    render_usage,
+    stop_reason,
+)
+from dragoman.dialects.dialect import AnswerCodec, AnswerContext
+from dragoman.dialects.families.aws_errors import ERROR_TYPE, render_error, render_exception
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, valid_utf8
@@ -257,3 +264,6 @@ class BedrockStreamRenderer(BlockBuilder):
     def _frame(self, kind: str, payload: bytes) -> None:
         headers = {":event-type": kind, ":content-type": _JSON, ":message-type": "event"}
         self._out.append(render_frame(headers, payload))
+
+
+ANSWERS = AnswerCodec(parse_answer, render_answer, BedrockStreamParser, BedrockStreamRenderer, render_error)

@@ -9,14 +9,12 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.cohere import NAME
 from dragoman.dialects.dialect import (
     TEXT,
-    AnswerCodec,
     Dialect,
     Endpoint,
     Job,
     Likeness,
     ListedModel,
     ModelListing,
-    RequestCodec,
     UnservedPath,
     fixed_path,
     turns,
@@ -65,29 +63,6 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
     return thinking is not None and thinking.on is not False
 
 
-def _load_requests() -> RequestCodec:
-    from dragoman.dialects.cohere.request import locate, locate_parts, parse_request, render_request
-    from dragoman.dialects.cohere.settings import PLACES
-
-    return RequestCodec(parse_request, render_request, locate_parts, PLACES, locate=locate)
-
-
-def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.cohere.answer_parse import parse_answer
-    from dragoman.dialects.cohere.answer_render import render_answer, render_error
-    from dragoman.dialects.cohere.stream import WORDS, CohereStreamParser, CohereStreamRenderer, MisreadEvents
-
-    return AnswerCodec(
-        parse_answer,
-        render_answer,
-        CohereStreamParser,
-        CohereStreamRenderer,
-        render_error,
-        chunk_rewrite=lambda seed, _: MisreadEvents(seed),
-        streamed_text=WORDS,
-    )
-
-
 _REQUIRED = {"model": TEXT, "messages": turns("system", "user", "assistant", "tool")}
 
 _NEWER = "send POST /v2/chat, which the vendor's SDKs call ClientV2.chat"
@@ -117,6 +92,4 @@ DIALECT = Dialect(
     stream_end=DONE_FRAME,
     model_listing=COHERE_MODELS,
     models_path="/v1/models",
-    load_requests=_load_requests,
-    load_answers=_load_answers,
 )

@@ -13,8 +13,8 @@ from dragoman.dialects.cohere.documents import is_documents, parse_documents
 from dragoman.dialects.cohere.message_parse import parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.cohere.message_render import render_messages, render_new
 from dragoman.dialects.cohere.schema import decode_messages, open_message, open_part
-from dragoman.dialects.cohere.settings import parse_top_level, render_top_level
-from dragoman.dialects.dialect import locate_message
+from dragoman.dialects.cohere.settings import PLACES, parse_top_level, render_top_level
+from dragoman.dialects.dialect import RequestCodec, locate_message
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList
@@ -113,3 +113,6 @@ READER = RequestReader(
     parse_list=_parse_list,
 )
 parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, locate=locate)

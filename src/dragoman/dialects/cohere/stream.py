@@ -49,12 +49,14 @@ from dragoman.dialects.cohere.answer_render import (
     CitedText,
     link_head,
     message_of,
+    render_answer,
     render_citation,
+    render_error,
     render_logprobs,
     render_stop,
     render_usage,
 )
-from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import answer_call_id
@@ -453,3 +455,14 @@ def _item(logprobs: Json | None) -> Json | None:
 
 _TAKE = methods_by_event(CohereStreamRenderer)
 """Opaque state and other providers' blocks have no place here. The store keeps state for the next turn."""
+
+
+ANSWERS = AnswerCodec(
+    parse_answer,
+    render_answer,
+    CohereStreamParser,
+    CohereStreamRenderer,
+    render_error,
+    chunk_rewrite=lambda seed, _: MisreadEvents(seed),
+    streamed_text=WORDS,
+)

@@ -11,14 +11,11 @@ import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.provider_tools import ProviderToolCodec
-from dragoman.dialects.contracts.stored_prompts import StoredPromptForm
 from dragoman.dialects.dialect import (
     AT_PROVIDER,
     MODEL_ENDPOINTS,
     SEND_NOW,
     TEXT,
-    AnswerCodec,
     Dialect,
     Endpoint,
     FrameForm,
@@ -28,7 +25,6 @@ from dragoman.dialects.dialect import (
     ListedModel,
     ModelListing,
     RenderOptions,
-    RequestCodec,
     TokenCount,
     UnservedPath,
     both_ways,
@@ -111,39 +107,6 @@ def _client_framing(query: Mapping[str, str]) -> Framing:
     return Framing.SSE if query.get("alt") == "sse" else Framing.JSON_ARRAY
 
 
-def _load_requests() -> RequestCodec:
-    from dragoman.dialects.gemini.request import locate, locate_parts, parse_request, render_request
-    from dragoman.dialects.gemini.settings import PLACES
-
-    return RequestCodec(parse_request, render_request, locate_parts, PLACES, "contents", locate)
-
-
-def _load_provider_tools() -> ProviderToolCodec:
-    from dragoman.dialects.gemini.provider_tools import CODEC
-
-    return CODEC
-
-
-def _load_stored_prompts() -> StoredPromptForm:
-    from dragoman.dialects.gemini.endpoints.stored_prompts import FORM
-
-    return FORM
-
-
-def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.gemini.answer_render import render_answer, render_error
-    from dragoman.dialects.gemini.stream import WORDS, GeminiStreamParser, GeminiStreamRenderer, parse_whole
-
-    return AnswerCodec(
-        parse_whole,
-        render_answer,
-        GeminiStreamParser,
-        GeminiStreamRenderer,
-        render_error,
-        streamed_text=WORDS,
-    )
-
-
 _PARTS = {
     "type": "array",
     "minItems": 1,
@@ -220,9 +183,6 @@ DIALECT = Dialect(
     model_listing=GEMINI_MODELS,
     models_path="/v1beta/models?pageSize=1000",
     frame_form=FrameForm.DATA_ALONE,
-    load_requests=_load_requests,
-    load_answers=_load_answers,
-    load_provider_tools=_load_provider_tools,
-    load_stored_prompts=_load_stored_prompts,
     runs_last=True,
+    parts=("provider_tools", "stored_prompts"),
 )

@@ -14,7 +14,7 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Result
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import RenderOptions, RequestCodec
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import (
     UNSIGNED,
@@ -27,7 +27,7 @@ from dragoman.dialects.gemini.message_parse import (
 from dragoman.dialects.gemini.message_render import render_messages, render_part, render_result
 from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.gemini.schema import GeminiAnyPart, decode_usual_contents, open_content, open_part
-from dragoman.dialects.gemini.settings import SNAKE, parse_top_level, render_top_level
+from dragoman.dialects.gemini.settings import PLACES, SNAKE, parse_top_level, render_top_level
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
@@ -310,3 +310,6 @@ READER = RequestReader(
     asks_for_stream=lambda found: False,
 )
 parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, "contents", locate)

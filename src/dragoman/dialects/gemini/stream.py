@@ -11,10 +11,17 @@ from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
-from dragoman.dialects.dialect import AnswerContext, Framing
+from dragoman.dialects.dialect import AnswerCodec, AnswerContext, Framing
 from dragoman.dialects.gemini import ORIGIN
 from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk, parse_answer, tells
-from dragoman.dialects.gemini.answer_render import PartBuilder, error_body, logprobs_result, render_usage
+from dragoman.dialects.gemini.answer_render import (
+    PartBuilder,
+    error_body,
+    logprobs_result,
+    render_answer,
+    render_error,
+    render_usage,
+)
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
@@ -230,3 +237,13 @@ _NO_PARTS = b'{"role":"model"}'
 
 def _content(part: Json) -> bytes:
     return b'{"parts":[%b],"role":"model"}' % part
+
+
+ANSWERS = AnswerCodec(
+    parse_whole,
+    render_answer,
+    GeminiStreamParser,
+    GeminiStreamRenderer,
+    render_error,
+    streamed_text=WORDS,
+)

@@ -10,7 +10,6 @@ from typing import Any
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
     TEXT,
-    AnswerCodec,
     Dialect,
     Endpoint,
     Framing,
@@ -19,7 +18,6 @@ from dragoman.dialects.dialect import (
     ListedModel,
     ModelListing,
     RequestAdapter,
-    RequestCodec,
     UnservedPath,
     fixed_path,
     turns,
@@ -97,29 +95,6 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
 
 def _ndjson(query: Mapping[str, str]) -> Framing:
     return Framing.NDJSON
-
-
-def _load_requests() -> RequestCodec:
-    from dragoman.dialects.ollama.request import locate_parts, parse_request, render_request
-    from dragoman.dialects.ollama.settings import PLACES
-
-    return RequestCodec(parse_request, render_request, locate_parts, PLACES)
-
-
-def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.ollama.answer_parse import parse_answer
-    from dragoman.dialects.ollama.answer_render import render_answer, render_error
-    from dragoman.dialects.ollama.stream import WORDS, MisreadLines, OllamaStreamParser, OllamaStreamRenderer
-
-    return AnswerCodec(
-        parse_answer,
-        render_answer,
-        OllamaStreamParser,
-        OllamaStreamRenderer,
-        render_error,
-        chunk_rewrite=lambda seed, _: MisreadLines(seed),
-        streamed_text=WORDS,
-    )
 
 
 def _prompt_form() -> RequestAdapter:
@@ -202,6 +177,4 @@ DIALECT = Dialect(
     greeting=b"Ollama is running",
     client_agents=("ollama",),
     model_listing=OLLAMA_MODELS,
-    load_requests=_load_requests,
-    load_answers=_load_answers,
 )

@@ -11,6 +11,7 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Part, Reasoning, Result, Text
+from dragoman.dialects.dialect import RequestCodec
 from dragoman.dialects.near_misses.loose_json import fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm, render_items, whole_call
@@ -18,7 +19,7 @@ from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.message_parse import DATA_URL, parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.ollama.message_render import render_messages
 from dragoman.dialects.ollama.schema import decode_messages, open_message
-from dragoman.dialects.ollama.settings import parse_top_level, render_top_level
+from dragoman.dialects.ollama.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser
 from dragoman.dialects.shared.parsing import asks_for_stream, link_literal
 from dragoman.dialects.shared.rendering import BodyLayout
@@ -152,3 +153,6 @@ READER = RequestReader(
     asks_for_stream=_streams,
 )
 parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)

@@ -12,9 +12,10 @@ from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
+from dragoman.dialects.dialect import AnswerCodec
 from dragoman.dialects.families.call_input import call_input
-from dragoman.dialects.ollama.answer_parse import OllamaAnswerParser
-from dragoman.dialects.ollama.answer_render import MessageBuilder, error_body
+from dragoman.dialects.ollama.answer_parse import OllamaAnswerParser, parse_answer
+from dragoman.dialects.ollama.answer_render import MessageBuilder, error_body, render_answer, render_error
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import unreadable_answer
@@ -158,3 +159,14 @@ def _lines(data: bytes) -> bytes:
     for letter, escape in _BREAKS:
         data = data.replace(letter, escape)
     return data
+
+
+ANSWERS = AnswerCodec(
+    parse_answer,
+    render_answer,
+    OllamaStreamParser,
+    OllamaStreamRenderer,
+    render_error,
+    chunk_rewrite=lambda seed, _: MisreadLines(seed),
+    streamed_text=WORDS,
+)

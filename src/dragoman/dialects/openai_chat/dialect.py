@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
 from dragoman.conversation.traits import STREAM_MARKS
 from dragoman.dialects.dialect import (
@@ -13,12 +10,10 @@ from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
     TEXT,
-    AnswerCodec,
     Dialect,
     Endpoint,
     Job,
     Likeness,
-    RequestCodec,
     UnservedPath,
     fixed_path,
     turns,
@@ -29,25 +24,6 @@ from dragoman.dialects.request_glance import RequestGlance
 from dragoman.wire.sse import DONE_FRAME
 
 MARKS = IN_ANSWER | IN_CHOICE
-
-
-def finish_stripped_chunk(chunk: Any) -> Any | None:
-    """A chunk from which marks were taken, as clients read it; None if nothing is left of it."""
-    choices = chunk.get("choices") if isinstance(chunk, dict) else None
-    if not isinstance(choices, list):
-        return chunk
-    kept = [_with_delta(choice) for choice in choices if _says_something(choice)]
-    if not kept and not chunk.get("usage"):
-        return None
-    return {**chunk, "choices": kept}
-
-
-def _says_something(choice: Any) -> bool:
-    return not isinstance(choice, dict) or "delta" in choice or bool(choice.get("finish_reason"))
-
-
-def _with_delta(choice: Any) -> Any:
-    return {**choice, "delta": {}} if isinstance(choice, dict) and "delta" not in choice else choice
 
 
 def _recognise(seen: RequestGlance) -> Likeness:
@@ -64,47 +40,6 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
     if thinking is None or thinking.on is False or thinking.visible is False:
         return False
     return thinking.effort is not Effort.NONE
-
-
-def _load_requests() -> RequestCodec:
-    from dragoman.dialects.openai_chat.request import locate_parts, parse_request, render_request
-    from dragoman.dialects.openai_chat.settings import PLACES
-
-    return RequestCodec(parse_request, render_request, locate_parts, PLACES)
-
-
-def _load_provider_tools() -> ProviderToolCodec:
-    from dragoman.dialects.openai_chat.provider_tools import CODEC
-
-    return CODEC
-
-
-def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.openai_chat.answer_parse import parse_answer, peek_usage
-    from dragoman.dialects.openai_chat.answer_render import complete_answer, render_answer, render_error
-    from dragoman.dialects.openai_chat.stream import (
-        WORDS,
-        ChatStreamParser,
-        ChatStreamRenderer,
-        MisreadChunks,
-        check_plain_chunk,
-        find_choice,
-    )
-
-    return AnswerCodec(
-        parse_answer,
-        render_answer,
-        ChatStreamParser,
-        stream_renderer=ChatStreamRenderer,
-        render_error=render_error,
-        peek_usage=peek_usage,
-        check_chunk=check_plain_chunk,
-        complete=complete_answer,
-        streamed_text=WORDS,
-        finish_stripped_chunk=finish_stripped_chunk,
-        chunk_rewrite=MisreadChunks,
-        find_beginning=find_choice,
-    )
 
 
 _TURNS = {"messages": turns("system", "developer", "user", "assistant", "tool")}
@@ -154,8 +89,6 @@ DIALECT = Dialect(
     chunk_leftovers=STREAM_MARKS | MARKS,
     answer_leftovers=STREAM_MARKS,
     model_listing=OPENAI_MODELS,
-    load_requests=_load_requests,
-    load_answers=_load_answers,
-    load_provider_tools=_load_provider_tools,
     runs_last=True,
+    parts=("provider_tools",),
 )

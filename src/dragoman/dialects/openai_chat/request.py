@@ -6,6 +6,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import TOOL, Message
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import BESIDE, Call, Citation, Json, Media, Opaque, Part, Reasoning, Refusal
+from dragoman.dialects.dialect import RequestCodec
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MissLog, WireForm, render_items, types_by_members
@@ -13,7 +14,7 @@ from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.openai_chat.message_render import render_messages, render_unnamed
 from dragoman.dialects.openai_chat.schema import decode_messages, open_message, open_part
-from dragoman.dialects.openai_chat.settings import parse_top_level, render_top_level
+from dragoman.dialects.openai_chat.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader
@@ -100,3 +101,6 @@ FORM = WireForm(
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)
 READER = RequestReader(NAME, "a Chat request", MEMBERS, LIST, parse_top_level, settle)
 parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)

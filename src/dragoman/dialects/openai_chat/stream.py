@@ -31,16 +31,27 @@ from dragoman.conversation.events import (
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser, error_object
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.openai_chat.answer_parse import FAILURES, ChatAnswerParser, failure_of, is_error
+from dragoman.dialects.openai_chat.answer_parse import (
+    FAILURES,
+    ChatAnswerParser,
+    failure_of,
+    is_error,
+    parse_answer,
+    peek_usage,
+)
 from dragoman.dialects.openai_chat.answer_render import (
+    complete_answer,
     error_body,
+    finish_stripped_chunk,
     is_detailed,
     provider_words,
     reasoning_field,
     render_annotation,
+    render_answer,
+    render_error,
     render_logprobs,
     render_media,
     render_signature,
@@ -605,3 +616,19 @@ class ChatStreamRenderer:
 
 
 _RENDER = methods_by_event(ChatStreamRenderer)
+
+
+ANSWERS = AnswerCodec(
+    parse_answer,
+    render_answer,
+    ChatStreamParser,
+    stream_renderer=ChatStreamRenderer,
+    render_error=render_error,
+    peek_usage=peek_usage,
+    check_chunk=check_plain_chunk,
+    complete=complete_answer,
+    streamed_text=WORDS,
+    finish_stripped_chunk=finish_stripped_chunk,
+    chunk_rewrite=MisreadChunks,
+    find_beginning=find_choice,
+)

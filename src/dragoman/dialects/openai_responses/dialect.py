@@ -5,23 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.provider_tools import ProviderToolCodec
-from dragoman.dialects.contracts.background import BackgroundForm
-from dragoman.dialects.contracts.compaction import Compactions
-from dragoman.dialects.contracts.sockets import SocketFrames
-from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers
-from dragoman.dialects.dialect import (
-    TEXT,
-    AnswerCodec,
-    Dialect,
-    Endpoint,
-    Job,
-    Likeness,
-    RequestCodec,
-    TokenCount,
-    UnservedPath,
-    fixed_path,
-)
+from dragoman.dialects.dialect import TEXT, Dialect, Endpoint, Job, Likeness, TokenCount, UnservedPath, fixed_path
 from dragoman.dialects.families.openai_endpoints import LIMIT_HEADER, OPENAI_MODELS, RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.request_glance import RequestGlance
@@ -61,67 +45,6 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
     return thinking is not None and thinking.summary is not None
 
 
-def _load_requests() -> RequestCodec:
-    from dragoman.dialects.openai_responses.request import locate, locate_parts, parse_request, render_request
-    from dragoman.dialects.openai_responses.settings import PLACES
-
-    return RequestCodec(parse_request, render_request, locate_parts, PLACES, "input", locate)
-
-
-def _load_conversations() -> ConversationForm:
-    from dragoman.dialects.openai_responses.endpoints.conversations import CONVERSATIONS
-
-    return CONVERSATIONS
-
-
-def _load_background() -> BackgroundForm:
-    from dragoman.dialects.openai_responses.endpoints.background import BACKGROUND
-
-    return BACKGROUND
-
-
-def _load_compactions() -> Compactions:
-    from dragoman.dialects.openai_responses.endpoints.compaction import COMPACTIONS
-
-    return COMPACTIONS
-
-
-def _load_provider_tools() -> ProviderToolCodec:
-    from dragoman.dialects.openai_responses.provider_tools import CODEC
-
-    return CODEC
-
-
-def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.openai_responses.answer_parse import parse_answer
-    from dragoman.dialects.openai_responses.answer_render import complete_answer, render_answer, render_error
-    from dragoman.dialects.openai_responses.client_items import render_client_call
-    from dragoman.dialects.openai_responses.stream import WORDS, ResponsesStreamParser, ResponsesStreamRenderer
-
-    return AnswerCodec(
-        parse_answer,
-        render_answer,
-        ResponsesStreamParser,
-        ResponsesStreamRenderer,
-        render_error,
-        complete=complete_answer,
-        streamed_text=WORDS,
-        render_client_call=render_client_call,
-    )
-
-
-def _load_stored_answers() -> StoredAnswers:
-    from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS
-
-    return STORED_ANSWERS
-
-
-def _load_socket_frames() -> SocketFrames:
-    from dragoman.dialects.openai_responses.endpoints.socket_frames import SOCKET_FRAMES
-
-    return SOCKET_FRAMES
-
-
 _WHOLE_HISTORY = "send the whole conversation as `input` with `store: false`, nothing is stored here"
 _UNSERVED = (
     UnservedPath("/responses/{id}", _WHOLE_HISTORY, ("GET", "DELETE")),
@@ -155,15 +78,8 @@ DIALECT = Dialect(
     account_headers=("chatgpt-account-id", "openai-organization", "openai-project"),
     relayed_paths=RELAYED_PATHS | {"/responses/compact"},
     recognise=_recognise,
-    load_stored_answers=_load_stored_answers,
-    load_socket_frames=_load_socket_frames,
     asks_for_reasoning=_asks_for_reasoning,
     token_count=TOKEN_COUNT,
     model_listing=OPENAI_MODELS,
-    load_requests=_load_requests,
-    load_answers=_load_answers,
-    load_provider_tools=_load_provider_tools,
-    load_compactions=_load_compactions,
-    load_background=_load_background,
-    load_conversations=_load_conversations,
+    parts=("background", "compactions", "conversations", "provider_tools", "socket_frames", "stored_answers"),
 )

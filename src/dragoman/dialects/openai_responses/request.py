@@ -12,7 +12,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result, Text
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import RenderOptions, RequestCodec
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, render_items, types_by_members
@@ -29,7 +29,7 @@ from dragoman.dialects.openai_responses.message_parse import (
 )
 from dragoman.dialects.openai_responses.message_render import render_messages, turn_items
 from dragoman.dialects.openai_responses.schema import decode_items, open_input_part, open_output_part, open_summary
-from dragoman.dialects.openai_responses.settings import parse_top_level, render_top_level
+from dragoman.dialects.openai_responses.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, describe
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
@@ -232,3 +232,6 @@ READER = RequestReader(
     parse_list=_parse_input,
 )
 parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, "input", locate)

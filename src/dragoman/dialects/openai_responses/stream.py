@@ -31,17 +31,20 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser
 from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.answer_parse import THOUGHT, ResponsesAnswerParser
+from dragoman.dialects.openai_responses.answer_parse import THOUGHT, ResponsesAnswerParser, parse_answer
 from dragoman.dialects.openai_responses.answer_render import (
     ResponseFrame,
+    complete_answer,
     error_event,
     identity,
     item_id,
     render_annotation,
+    render_answer,
     render_call,
+    render_error,
     render_incomplete,
     render_message,
     render_output_text,
@@ -52,6 +55,7 @@ from dragoman.dialects.openai_responses.answer_render import (
     response_error,
     response_for,
 )
+from dragoman.dialects.openai_responses.client_items import render_client_call
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
@@ -565,3 +569,15 @@ class ResponsesStreamRenderer:
 
 
 _RENDER = methods_by_event(ResponsesStreamRenderer)
+
+
+ANSWERS = AnswerCodec(
+    parse_answer,
+    render_answer,
+    ResponsesStreamParser,
+    ResponsesStreamRenderer,
+    render_error,
+    complete=complete_answer,
+    streamed_text=WORDS,
+    render_client_call=render_client_call,
+)
