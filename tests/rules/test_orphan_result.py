@@ -65,6 +65,13 @@ def test_the_call_may_be_with_its_provider(held: dict[str, str]) -> None:
     assert not run(orphan_result, body, known, source="openai-responses").untouched
 
 
+def test_the_call_may_be_an_item_that_its_provider_stores() -> None:
+    given = [{"type": "item_reference", "id": "fc_1"}, {"type": "function_call_output", "call_id": "a", "output": "1"}]
+    known = facts("openai-responses", orphan_result="refuses")
+    assert run(orphan_result, {"input": given}, known, source="openai-responses").untouched
+    assert not run(orphan_result, {"input": given}, REFUSES, source="openai-responses").untouched
+
+
 def test_A16_adapt_for_a_real_provider() -> None:
     messages = [{"role": "user", "content": "Hi"}, {"role": "tool", "tool_call_id": "a", "content": "1"}]
     done = sent({"messages": messages}, "openai/gpt-4o")

@@ -1,6 +1,7 @@
 """Which result answers which call.
 
 A result answers the latest turn before it that has a call of its id without an answer; in that turn, the first one.
+A block of a tool that the client runs counts as the call or the result that it means.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Call, Result
+from dragoman.conversation.parts import Call, Opaque, Part, Result
 
 Spot = tuple[int, int]
 """A message and one of its parts, by index."""
@@ -38,6 +39,8 @@ def pair(messages: Sequence[Message]) -> Pairs:
     known: set[str] = set()
     for at, message in enumerate(messages):
         for index, part in enumerate(message.parts):
+            if type(part) is Opaque:
+                part = meaning(part)
             if type(part) is Call:
                 _open(open_calls.setdefault(part.id, []), (at, index))
                 known.add(part.id)
@@ -51,6 +54,11 @@ def pair(messages: Sequence[Message]) -> Pairs:
                     orphans.append((at, index))
     unanswered = sorted(spot for turns in open_calls.values() for spots in turns for spot in spots)
     return Pairs(answers, orphans, repeats, unanswered)
+
+
+def meaning(part: Opaque) -> Part:
+    """The call or the result that a block stands for; the block itself if it stands for none."""
+    return part.meant[0] if part.meant else part
 
 
 def _open(turns: list[deque[Spot]], call: Spot) -> None:

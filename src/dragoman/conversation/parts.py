@@ -77,6 +77,10 @@ class Opaque(Part, frozen=True, gc=False):
     any more (`ToolSwitch`)."""
 
 
+REFERENCE = "item_reference"
+"""The kind of a block that is nothing but the id of what its provider stores."""
+
+
 class StateKind:
     """The kinds of opaque reasoning state: a JSON string that the provider handed out (a detail: the whole object)."""
 

@@ -10,12 +10,13 @@ import msgspec
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.parts import Opaque, Origin, Part
+from dragoman.conversation.parts import REFERENCE, Opaque, Origin, Part
 from dragoman.conversation.provider_tools import Family, ProviderTool, WrittenTool
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.state_form import holds_false_state
+from dragoman.rules.top_level_fields import relies_on_stored_state
 
 
 def takes_tool(tool: NativeTool, facts: Facts) -> bool:
@@ -39,6 +40,18 @@ def takes_block(part: Opaque, facts: Facts) -> bool:
     if facts.off_schema is Stance.REFUSES and holds_false_state(part.json):
         return False
     return any(fnmatchcase(part.kind, glob) for glob in facts.block_kinds)
+
+
+def continues_stored_items(conversation: Conversation, facts: Facts) -> bool:
+    """Whether calls may be there that only the target holds: in earlier turns, or as items named by their ids."""
+    return relies_on_stored_state(conversation) or any(
+        type(part) is Opaque
+        and part.kind == REFERENCE
+        and part.origin.dialect == facts.dialect
+        and takes_block(part, facts)
+        for message in conversation.messages
+        for part in message.parts
+    )
 
 
 class StrangeTool(msgspec.Struct, frozen=True, gc=False):

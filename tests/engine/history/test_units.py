@@ -33,6 +33,15 @@ def test_ids_that_every_turn_uses_again_join_no_turns() -> None:
     assert [(unit.start, unit.end) for unit in units_of(messages)] == [(0, 2), (2, 4)]
 
 
+def test_blocks_of_a_tool_that_the_client_runs_stay_together() -> None:
+    call = {"type": "shell_call", "call_id": "a", "action": {"commands": ["ls"]}}
+    asked = {
+        "input": [{"role": "user", "content": "Hi"}, call, {"type": "shell_call_output", "call_id": "a", "output": []}]
+    }
+    units = units_of(read(asked, source="openai-responses").conversation.messages)
+    assert [(unit.start, unit.end, unit.continues) for unit in units] == [(0, 1, False), (1, 3, True)]
+
+
 @settings(deadline=None, max_examples=100)
 @given(conversations())
 def test_every_message_is_in_one_unit_and_no_pair_in_two(asked: Asked) -> None:

@@ -15,6 +15,7 @@ from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
+    REFERENCE,
     Call,
     Extras,
     Inline,
@@ -435,7 +436,7 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
     if kind == "message" or (kind is None and head.role is not None):
         kind = "message"
     elif kind not in OPEN_ITEMS:
-        return (_keep_item(raw, index, kind or "item_reference"),)
+        return (_keep_item(raw, index, kind or REFERENCE),)
     wire = {key: bytes(value) for key, value in split_members(raw, at).items() if key != "type"}
     return (_ODD_PARSERS[kind](_OddItem(raw, index, at, kind, wire)),)
 

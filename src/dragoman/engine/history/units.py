@@ -12,8 +12,8 @@ from enum import StrEnum
 import msgspec
 
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
-from dragoman.conversation.pairs import pair
-from dragoman.conversation.parts import Call, Result
+from dragoman.conversation.pairs import meaning, pair
+from dragoman.conversation.parts import Call, Opaque, Result
 
 
 class UnitKind(StrEnum):
@@ -48,7 +48,7 @@ def units_of(messages: Sequence[Message]) -> tuple[Unit, ...]:
 def _tidy_units(messages: Sequence[Message]) -> list[Unit] | None:
     """The units if all results stand directly behind the turn whose calls they answer: they need not be paired.
 
-    None if some do not.
+    None if some do not, or if a block of the model's is one of them.
     """
     units: list[Unit] = []
     start = 0
@@ -59,6 +59,8 @@ def _tidy_units(messages: Sequence[Message]) -> list[Unit] | None:
                 calls = _calls_of(messages[start])
             if not calls or not _answers(message, calls):
                 return None
+        elif any(type(part) is Opaque and part.meant for part in message.parts):
+            return None
         elif place:
             units.append(Unit(_kind(messages[start]), start, place, calls is not None))
             start, calls = place, None
@@ -82,9 +84,14 @@ def _paired_units(messages: Sequence[Message]) -> list[Unit]:
     start = 0
     while start < len(messages):
         end = _end(messages, start, reach)
-        units.append(Unit(_kind(messages[start]), start, end, messages[end - 1].role is TOOL))
+        units.append(Unit(_kind(messages[start]), start, end, _ends_in_result(messages[end - 1])))
         start = end
     return units
+
+
+def _ends_in_result(message: Message) -> bool:
+    last = message.parts[-1] if message.parts else None
+    return message.role is TOOL or (type(last) is Opaque and type(meaning(last)) is Result)
 
 
 def _kind(first: Message) -> UnitKind:

@@ -6,7 +6,8 @@ those of the function, and a call in the answer comes back in the form that the 
 becomes functions named `NAMESPACE__TOOL`. Tools that are declared among the messages, or that a search found, go to
 the list of tools, and those that are taken away there leave it; what another provider runs among them becomes the
 target's own tool of that kind, or is left out. If a name is taken, the function gets another one, which the answer
-never shows.
+never shows. A call without its result, and a result without its call, are given as those of a function also to a target
+that knows the tool, if it takes them in pairs alone.
 
 Loses metadata: which tools belong together, where in the conversation they were declared, and that the vendor's models
 know them. Calls and results lose nothing. A tool that is left out is lost content, and so are the older words of one
@@ -23,7 +24,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from operator import is_
 from typing import Any
 
@@ -34,14 +35,16 @@ from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, MADE, TOOL, Message, Role
+from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import OURS, Call, Extras, Json, Opaque, Part, Reasoning, Result, StateKind
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolChoice, ToolSwitch
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import (
     DEFERRED,
+    continues_stored_items,
     declare_as_own,
     find_strange_tools,
     is_given_as_meant,
@@ -63,12 +66,13 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     tools = _Tools(facts)
     parts = [part for message in conversation.messages for part in message.parts if type(part) is Opaque]
-    late = [part for part in parts if is_given_as_meant(part, facts)]
+    unpaired = _find_unpaired(conversation, facts) if any(part.meant for part in parts) else frozenset()
+    late = [part for part in parts if id(part) in unpaired or is_given_as_meant(part, facts)]
     if not late and not any(tools.is_strange(tool) for tool in conversation.tools):
         return Rewrite(conversation)
-    tools.declare(_provide(_find_declared(conversation, facts), conversation, context, tools.notes))
+    tools.declare(_provide(_find_declared(conversation, late), conversation, context, tools.notes))
     searches = [one.call_id for part in late if part.declares for one in part.meant or () if isinstance(one, Result)]
-    history = _History(tools, facts, frozenset(searches))
+    history = _History(tools, frozenset(map(id, late)), unpaired, frozenset(searches))
     for message in conversation.messages:
         history.add(message)
     notes = [*tools.notes, *history.notes]
@@ -106,17 +110,33 @@ class _Declared(msgspec.Struct, frozen=True):
     block: Opaque | None = None
 
 
-def _find_declared(conversation: Conversation, facts: Facts) -> list[_Declared]:
+def _find_declared(conversation: Conversation, late: Sequence[Opaque]) -> list[_Declared]:
+    given = set(map(id, late))
     return [
         *map(_Declared, conversation.tools),
         *(
             _Declared(tool, message, part)
             for message in conversation.messages
             for part in message.parts
-            if type(part) is Opaque and is_given_as_meant(part, facts)
+            if type(part) is Opaque and id(part) in given
             for tool in part.declares
         ),
     ]
+
+
+def _find_unpaired(conversation: Conversation, facts: Facts) -> Set[int]:
+    """The blocks that the target takes, but not without their other half, which is not there. As calls and results of
+    functions they are repaired like those."""
+    found = pair(conversation.messages)
+    spots: list[Spot] = []
+    if facts.missing_result is Stance.REFUSES:
+        spots += found.unanswered
+    if facts.repeated_result is Stance.REFUSES:
+        spots += found.repeats
+    if facts.orphan_result is Stance.REFUSES and found.orphans and not continues_stored_items(conversation, facts):
+        spots += found.orphans
+    parts = [conversation.messages[at].parts[index] for at, index in spots]
+    return frozenset(id(part) for part in parts if type(part) is Opaque and not is_given_as_meant(part, facts))
 
 
 def _provide(
@@ -305,9 +325,12 @@ def _functions(tools: list[Tool]) -> str:
 class _History:
     """The messages on their way. A call joins the turn that it belongs to, a result the results beside it."""
 
-    def __init__(self, tools: _Tools, facts: Facts, searches: Set[str]) -> None:
+    def __init__(self, tools: _Tools, late: Set[int], unpaired: Set[int], searches: Set[str]) -> None:
         self.tools = tools
-        self.facts = facts
+        self.late = late
+        """The blocks that are given as what they mean."""
+        self.unpaired = unpaired
+        """Those of them that the target takes in pairs alone."""
         self.searches = searches
         """The ids of calls that found tools."""
         self.messages: list[Message] = []
@@ -359,9 +382,7 @@ class _History:
         """Whether a block is given as what it means: the target does not take the block, or not its tool."""
         if type(part) is not Opaque or part.meant is None:
             return False
-        if is_given_as_meant(part, self.facts):
-            return True
-        return any(self._is_strange(one) for one in part.meant)
+        return id(part) in self.late or any(self._is_strange(one) for one in part.meant)
 
     def _is_strange(self, part: Part) -> bool:
         if isinstance(part, Call):
@@ -373,7 +394,9 @@ class _History:
             if not self._is_meant(part) or type(part) is not Opaque:
                 yield part
                 continue
-            meant = tuple([self._meaning(one) for one in part.meant or () if not self._is_needless(one)])
+            meant = tuple([one for one in part.meant or () if not self._is_needless(one)])
+            if id(part) not in self.unpaired:
+                meant = tuple(map(self._meaning, meant))
             did = f"wrote {part.kind} as {_words(meant)}" if meant else _list_change(part)
             loses = Loss.NOTHING if meant and not part.declares else Loss.METADATA
             if message.at != MADE or part.origin != OURS:  # else it is no message of the client's

@@ -27,7 +27,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.pairs import Spot, pair
-from dragoman.conversation.parts import Call
+from dragoman.conversation.parts import Call, Opaque
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -82,7 +82,7 @@ def _renamed(message: Message, at: int, renamed: dict[Spot, str], notes: list[No
     touched = False
     for index, part in enumerate(parts):
         made = renamed.get((at, index))
-        if made is None:
+        if made is None or type(part) is Opaque:
             continue
         touched = True
         is_call = type(part) is Call

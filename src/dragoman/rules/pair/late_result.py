@@ -22,7 +22,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot, pair
-from dragoman.conversation.parts import Part
+from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -40,7 +40,8 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
     if Stance.REFUSES not in (facts.late_result, facts.result_order) and not context.translated:
         return Rewrite(conversation)
     messages = conversation.messages
-    answers = pair(messages).answers
+    found = pair(messages).answers
+    answers = {call: spot for call, spot in found.items() if type(messages[spot[0]].parts[spot[1]]) is Result}
     ends = _ends(messages, facts)
     order = _order(answers, ends)
     moved = {

@@ -21,8 +21,8 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import results_to_text
+from dragoman.rules.native_kinds import continues_stored_items
 from dragoman.rules.rule import rule
-from dragoman.rules.top_level_fields import relies_on_stored_state
 
 
 @rule(
@@ -32,7 +32,7 @@ from dragoman.rules.top_level_fields import relies_on_stored_state
     loses=Loss.METADATA,
 )
 def orphan_result(conversation: Conversation, context: Context) -> Rewrite:
-    if relies_on_stored_state(conversation):
+    if continues_stored_items(conversation, context.facts):
         return Rewrite(conversation)
     orphans = frozenset(pair(conversation.messages).orphans)
     return results_to_text(conversation, orphans, "turned a result without its call into a user turn")
