@@ -53,6 +53,9 @@ class KnownNames(Struct, frozen=True, kw_only=True):
     variables_of: Callable[[str], ProfileVariables] = lambda _: NO_VARIABLES
     """Profile → its environment variables. Asked only for what a file uses: reading every profile takes a while."""
 
+    model_refusal: Callable[[str, str], str | None] = lambda profile, model: None
+    """Profile and model → why the profile does not serve the model."""
+
     with_profiles: Callable[[tuple[Path, ...]], KnownNames] | None = None
     """Files with the user's profiles → the names with theirs added."""
 

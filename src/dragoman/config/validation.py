@@ -307,6 +307,10 @@ def _target(path: str, target: str, config: Config, known: KnownNames) -> Iterat
             f'{path} begins with "{first}", which is neither a provider of this file nor a profile; '
             + near_match(first, names),
         )
+    else:
+        profile = (config.providers[first].profile if first in config.providers else None) or first
+        if refusal := known.model_refusal(profile, rest):
+            yield path, f"{path} is {quote(target)}: {refusal}"
 
 
 def _keys(keys: Mapping[str, ClientKey]) -> Iterator[LocatedMessage]:

@@ -12,7 +12,7 @@ from dragoman.errors import OptionError
 from dragoman.profiles.facts import fact_types
 from dragoman.profiles.families import family_names
 from dragoman.profiles.mistakes import enum_values
-from dragoman.profiles.profile import Profile, Profiles, read_profiles_file
+from dragoman.profiles.profile import Profile, Profiles, read_profiles_file, sibling_fault
 from dragoman.rules import ORDER
 from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
@@ -30,6 +30,7 @@ def known_names(profiles: Profiles | None = None) -> KnownNames:
         families=family_names(),
         variables_of=lambda name: _variables(known.profile(name)) if name in names else NO_VARIABLES,
         choice_refusal=choice_refusal,
+        model_refusal=model_refusal,
         with_profiles=lambda files: known_names(own_profiles(files, known)),
     )
 
@@ -52,6 +53,12 @@ def own_profiles(files: Iterable[Path], profiles: Profiles | None = None) -> Pro
     for file in files:
         found = found.extended(read_profiles_file(file, choice_refusal))
     return found
+
+
+def model_refusal(profile: str, model: str) -> str | None:
+    """Why a built-in profile does not serve the model; None if it does."""
+    fault = sibling_fault(profile, model)
+    return None if fault is None else f"{fault.message} ({fault.hint})"
 
 
 def choice_refusal(rule: str, choice: Any) -> str | None:

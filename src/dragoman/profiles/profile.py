@@ -214,6 +214,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How it counts tokens."""
     twin: str = ""
     """The profile of the provider's other API, for requests that this one refuses."""
+    siblings: tuple[str, ...] = ()
+    """The profiles of the provider's APIs for other makers' models, whose families are served there alone."""
     versions: tuple[VersionFacts, ...] = ()
     """What newer versions of its API refuse, for clients that name one."""
     like: str = ""
@@ -356,6 +358,8 @@ class Profiles:
         raise ProfileError(f'like is "{profile.like}"; {near_match(profile.like, self.names())}', at=profile.name)
 
     def _resolve(self, profile: Profile, model: str) -> Target:
+        if (fault := sibling_fault(profile.name, model)) is not None:
+            raise fault
         issuer = self._lineage(profile)[0].name if profile.name in self._extra else profile.name
         layers = self.layers(profile, model)
         facts = facts_of(profile, model, layers, issuer)
@@ -363,6 +367,17 @@ class Profiles:
         found = Target(profile, model, facts, _choices(layers), _texts(layers), twin)
         newer = [patched(found, Layer(f"version {one.since}", one.facts)) for one in profile.versions]
         return replace(found, versions=tuple(newer)) if newer else found
+
+
+def sibling_fault(name: str, model: str) -> TargetError | None:
+    """Why a built-in profile does not serve a model: its provider does that by another API alone. None if it does."""
+    profile = builtin(name) if name in builtin_names() else _BLANK
+    for sibling in map(builtin, profile.siblings):
+        served = {*sibling.families} - {*profile.families}
+        if any(family.name in served for family in families_of(model)):
+            wrong = f"{profile.title} does not serve {model}; {sibling.title} does"
+            return TargetError(wrong, hint=f"write {sibling.name}/{model}")
+    return None
 
 
 def _target_hint(text: str) -> str:
