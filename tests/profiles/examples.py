@@ -159,7 +159,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "qwen": ("qwen-plus",),
     "minimax": ("MiniMax-M2",),
     "cerebras": ("gpt-oss-120b",),
-    "together": ("mistralai/Mixtral-8x7B-Instruct-v0.1",),
+    "together": ("mistralai/Mixtral-8x7B-Instruct-v0.1", "openai/gpt-oss-120b"),
     "fireworks": ("accounts/fireworks/models/kimi-k2",),
     "perplexity": ("sonar",),
     "cohere": (

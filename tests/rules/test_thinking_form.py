@@ -410,3 +410,19 @@ def test_a_server_whose_field_nobody_knows_gets_the_clients(asked: dict[str, Any
     assert "reasoning_effort" not in done.json
     claude = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4096, "thinking": asked}
     assert "thinking" not in sent(claude, target, source="anthropic").json
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "said"),
+    [
+        ("moonshotai/Kimi-K2.5", {"thinking": {"type": "disabled"}}, {"reasoning": {"enabled": False}}),
+        ("moonshotai/Kimi-K2.5", {"reasoning_effort": "none"}, {"reasoning": {"enabled": False}}),
+        ("moonshotai/Kimi-K2.5", {"reasoning_effort": "high"}, {"reasoning_effort": "high"}),
+        ("moonshotai/Kimi-K2-Thinking", {"reasoning": {"enabled": False}}, {"reasoning": {"enabled": False}}),
+        ("openai/gpt-oss-120b", {"thinking": {"type": "disabled"}}, {"reasoning_effort": "low"}),
+    ],
+)
+def test_a_host_whose_models_have_a_switch_or_efforts(model: str, asked: dict[str, Any], said: dict[str, Any]) -> None:
+    made = sent({"messages": [{"role": "user", "content": "Hi"}], **asked}, f"together/{model}")
+    assert {key: value for key, value in made.json.items() if key not in ("messages", "model")} == said
+    assert bool(made.changes) is (asked != said)

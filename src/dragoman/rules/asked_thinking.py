@@ -10,6 +10,7 @@ from dragoman.conversation.parts import Extras
 from dragoman.conversation.settings import (
     BUDGETS,
     EFFORT_ALONE,
+    EFFORT_FIELD,
     EFFORT_INSIDE,
     SUMMARY,
     THINKING_FIELDS,
@@ -37,8 +38,10 @@ def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools:
     if formed is None:
         return None
     formed = _shown(formed, facts)
-    if formed.wire_form in (EFFORT_ALONE, EFFORT_INSIDE):
-        formed = replace(formed, wire_form="")
+    if formed.wire_form in (EFFORT_ALONE, EFFORT_INSIDE) or (
+        formed.on is not None and formed.wire_form == EFFORT_FIELD
+    ):
+        formed = replace(formed, wire_form="")  # a field for an effort has no place for a switch
     if facts.tools_with_effort is Stance.REFUSES and tools and formed.effort is not None:
         return formed if formed.effort is Effort.NONE and _offers_none(facts) else None
     return formed

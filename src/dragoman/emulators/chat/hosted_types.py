@@ -183,6 +183,7 @@ TOGETHER = RecordShape(
         "model": text,
         "messages": chat_types.with_messages(_TOGETHER_MESSAGES),
         "reasoning_effort": one_of("low", "medium", "high"),
+        "reasoning": RecordShape({"enabled": boolean}).opened(),
         "context_length_exceeded_behavior": one_of("truncate", "error"),
         **dict.fromkeys(
             ("frequency_penalty", "min_p", "presence_penalty", "repetition_penalty", "temperature", "top_p"), number
