@@ -256,6 +256,10 @@ def test_servers_of_tools_both_ways() -> None:
     older = sent(claude(mcp_servers=[SERVER]), "openai-responses/gpt-4.1", source="anthropic")
     assert older.json["tools"] == there.json["tools"]
     never = {**MCP, "require_approval": "never", "allowed_tools": ["ask"]}
+    login = {"require_approval": "never", "headers": {"Authorization": "Bearer secret"}}
+    assert sent(body({**MCP, **login, "authorization": ""}), "anthropic/claude-opus-4-8", source=RESPONSES).json[
+        "mcp_servers"
+    ] == [SERVER]
     back = sent(body(never, {**never, "server_label": "docs"}), "anthropic/claude-opus-4-8", source=RESPONSES)
     assert back.json["mcp_servers"] == [SERVER, {**SERVER, "name": "docs"}]
     allowed = {"default_config": {"enabled": False}, "configs": {"ask": {"enabled": True}}}

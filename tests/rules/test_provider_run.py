@@ -64,6 +64,35 @@ def test_state_that_is_too_short_for_anybodys_is_not_sent_to_a_vendor_that_check
     assert sent(claude(CALL, real), "anthropic/claude-opus-4-8").changes == []
 
 
+USED = {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "ask", "server_name": "wiki", "input": {"q": "sky"}}
+ANSWERED = {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": False}
+ANSWERED["content"] = [{"type": "text", "text": "Blue."}]
+CALLED = {"type": "mcp_call", "id": "mcp_1", "server_label": "wiki", "name": "ask", "arguments": '{"q":"sky"}'}
+CALLED |= {"output": "Blue.", "error": None, "status": "completed"}
+
+
+def test_a_call_of_a_server_is_written_for_a_target_that_calls_it_too() -> None:
+    wiki = {"type": "mcp", "server_label": "wiki", "server_url": "https://wiki.example", "require_approval": "never"}
+    asked = {"input": [USER, CALLED, USER], "tools": [wiki]}
+    done = sent(asked, "anthropic/claude-opus-4-8", source="openai-responses")
+    used, answered = done.json["messages"][1]["content"]
+    assert used["id"] == answered["tool_use_id"] != "mcp_1"
+    assert ({**used, "id": USED["id"]}, {**answered, "tool_use_id": USED["id"]}) == (USED, ANSWERED)
+    assert ("provider-run", "/input/1", "nothing", False) in done.changes
+    failed = {**CALLED, "output": None, "error": {"type": "mcp_tool_execution_error", "content": [{"text": "No."}]}}
+    failing = sent({**asked, "input": [USER, failed, USER]}, "anthropic/claude-opus-4-8", source="openai-responses")
+    assert failing.json["messages"][1]["content"][1]["is_error"] is True
+    servers = [{"type": "url", "name": "wiki", "url": "https://wiki.example"}]
+    declared = {"mcp_servers": servers, "tools": [{"type": "mcp_toolset", "mcp_server_name": "wiki"}]}
+    back = sent({**claude(USED, ANSWERED), **declared}, "openai-responses/gpt-4.1", source="anthropic").json["input"]
+    assert {name: back[1].get(name) for name in CALLED} == {**CALLED, "id": back[1]["id"]}
+
+
+def test_a_call_of_a_server_that_nobody_declares_is_told_in_words() -> None:
+    for target in ("openai-responses/gpt-4.1", "gemini/gemini-2.5-flash"):
+        assert "[wiki: ask: sky]\\nBlue." in str(sent(claude(USED, ANSWERED), target, source="anthropic").json)
+
+
 def told(item: dict[str, Any]) -> str:
     asked = {"input": [{"role": "user", "content": "Hi"}, item, {"role": "user", "content": "So?"}]}
     done = sent(asked, "anthropic/claude-opus-4-8", source="openai-responses")

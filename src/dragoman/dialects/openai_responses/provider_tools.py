@@ -61,6 +61,7 @@ _READ_OF_SERVER = (
     *("defer_loading", "server_description"),
 )
 _DONE = "completed"
+_BEARER = "Bearer "
 
 
 # Declarations
@@ -98,17 +99,24 @@ def _parse_server(found: Members) -> McpServer:
     approved: tuple[str, ...] | None = None if approval == "never" else ()
     if isinstance(approval, dict):
         approved = words_in(object_in(approval, "never"), "tool_names")
-    headers = object_in(found, "headers")
+    headers = {name: value for name, value in object_in(found, "headers").items() if isinstance(value, str)}
+    login = next((name for name, value in headers.items() if _is_bearer(name, value)), "")
+    authorization = word_in(found, "authorization") or headers.pop(login, "").removeprefix(_BEARER)
     return McpServer(
         word_in(found, "server_label"),
         word_in(found, "server_url"),
-        word_in(found, "authorization"),
-        {name: value for name, value in headers.items() if isinstance(value, str)},
+        authorization,
+        headers,
         names,
         read_only=object_in(found, "allowed_tools").get("read_only") is True,
         approved=approved,
         deferred=found.get("defer_loading") is True,
     )
+
+
+def _is_bearer(name: str, value: str) -> bool:
+    """Whether a header is what `authorization` stands for: other vendors have a place for that alone."""
+    return name.lower() == "authorization" and value.startswith(_BEARER)
 
 
 def render_tool(tool: ProviderTool, kind: str) -> WrittenTool | None:

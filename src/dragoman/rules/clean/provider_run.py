@@ -4,7 +4,8 @@ The vendor that made it gets it back as it was. Every other target gets a text i
 and what was found and where: the query, the title and address of each page, the sentences of it that the answer cites,
 what the code printed. A picture that was made stays one. A call and its result become one text, never half of it. What
 only the vendor can read is left out. If a client carries a block that stands for one or two of this target's own
-vendor, those are put back. With `refused-part: drop` such blocks are left out.
+vendor, those are put back, and a call of a server whose tools this target calls itself is written as its own. With
+`refused-part: drop` such blocks are left out.
 
 Loses metadata: the model no longer sees a call, and what was encrypted is gone.
 
@@ -36,7 +37,8 @@ from dragoman.conversation.envelope import holds_sealed, unseal_several
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Extras, Json, Opaque, Part, Text
-from dragoman.conversation.provider_tools import AskedRuns, ToolRun, describe_run
+from dragoman.conversation.provider_tools import AskedRuns, ProviderToolCodec, ToolRun, describe_run
+from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -82,6 +84,9 @@ class _RunHistory:
         """The runs that are told otherwise, by the first block of each."""
         self._strange: set[int] = set()
         """All blocks of these runs."""
+        self._codec = context.tool_codec(context.facts.dialect)
+        self._servers = _find_servers(conversation.tools, context.facts.dialect, self._codec)
+        """The servers whose tools the target calls."""
         blocks = [part for message in conversation.messages for part in message.parts if type(part) is Opaque]
         if any(map(self._is_strange, blocks)):
             self._pair(blocks)
@@ -135,11 +140,20 @@ class _RunHistory:
             return ()  # the other half of a run that is told already
         own = unseal_several(run.state) if run.state else ()
         made: tuple[Part, ...] = (Text(quote(describe_run(run, cited))), *run.media)
-        did = f"told of {part.kind} in words"
+        did, loses = f"told of {part.kind} in words", Loss.METADATA
         if own and may_return(own, self._context.facts):
             made, did = own, f"put back the {own[0].kind} that {part.kind} stands for"
-        self.notes.append(Note(did, message, part, before=part, after=made if len(made) > 1 else made[0]))
+        elif written := self._write(run):
+            made, did, loses = written, f"wrote {part.kind} as {written[0].kind}", Loss.NOTHING
+        self.notes.append(Note(did, message, part, loses=loses, before=part, after=made if len(made) > 1 else made[0]))
         return made
+
+    def _write(self, run: ToolRun) -> tuple[Opaque, ...]:
+        """The target's own blocks for a call of a server that it calls, too. They have no place for pictures."""
+        if self._codec is None or run.server not in self._servers or run.is_open or run.media:
+            return ()
+        blocks = self._codec.render_run(run)
+        return blocks if all(takes_block(one, self._context.facts) for one in blocks) else ()
 
     def _without_sealed(self, message: Message, part: Text, extras: Extras) -> Text:
         """Citations of a run that another vendor made, as its own vendor knows none of them."""
@@ -150,6 +164,13 @@ class _RunHistory:
         made = replace(part, extras=Extras(extras.dialect, fields) if fields else None)
         self.notes.append(Note("left out citations of another provider", message, part, before=part, after=made))
         return made
+
+
+def _find_servers(tools: Sequence[Tool | NativeTool], dialect: str, codec: ProviderToolCodec | None) -> frozenset[str]:
+    """The labels of the servers that the tools of a dialect name."""
+    own = [tool for tool in tools if type(tool) is NativeTool and tool.origin.dialect == dialect]
+    found = [codec.parse_tool(tool, {}) for tool in own] if codec is not None else []
+    return frozenset([one.server.label for one in found if one is not None and one.server is not None])
 
 
 def may_return(blocks: Sequence[Opaque], facts: Facts) -> bool:
