@@ -90,6 +90,18 @@ def test_adapt_maps_the_ids_back() -> None:
     assert sent({"messages": messages}, "openai/gpt-4o").changes == []
 
 
+@pytest.mark.parametrize(
+    ("target", "length", "kept"),
+    [("openai/gpt-5.6", 64, True), ("openai/gpt-5.6", 65, False), ("openai/gpt-5.4", 41, False)],
+)
+def test_newer_models_take_longer_ids(target: str, length: int, kept: bool) -> None:
+    call = {"id": "c" * length, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    asked = {"role": "user", "content": "Hi"}
+    answer = {"role": "tool", "tool_call_id": call["id"], "content": "1"}
+    done = sent({"messages": [asked, {"role": "assistant", "tool_calls": [call]}, answer]}, target)
+    assert (done.json["messages"][1]["tool_calls"] == [call]) is kept is (done.changes == [])
+
+
 def test_a_legacy_call_has_no_id_to_write() -> None:
     """It is not changed, so it is not reported either, and a second run finds nothing more."""
     call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.judges import judge
 from tests.rules.runs import CHAT, Run, facts, run, sent
 
 from dragoman.engine.library.adapt import adapt
@@ -254,6 +255,33 @@ def test_a_field_that_both_dialects_have_goes_on(
     sent_body = json.loads(adapted.body)
     assert {name: sent_body[name] for name in given if name in sent_body} == kept
     assert sorted(change.at for change in adapted.changes if change.rule == "refused-setting") == reported
+
+
+@pytest.mark.parametrize(
+    ("target", "retention", "kept"),
+    [
+        ("openai/gpt-5.6", "in_memory", False),
+        ("openai-responses/gpt-5.6", "in_memory", False),
+        ("openai/gpt-6-sol", "24h", True),
+        ("openai-responses/gpt-5.6", "24h", True),
+        ("openai/gpt-5.4", "in_memory", True),
+        ("azure-openai/gpt-5.6", "in_memory", True),
+        ("azure-openai-responses/gpt-5.6", "in_memory", True),
+    ],
+)
+@pytest.mark.parametrize("source", [CHAT, "openai-responses"])
+def test_a_cache_in_memory_is_not_asked_of_models_that_have_none(
+    source: str, target: str, retention: str, kept: bool
+) -> None:
+    turns = {"messages": [HI]} if source == CHAT else {"input": [HI]}
+    adapted = adapt({"model": "m", **turns, "prompt_cache_retention": retention}, source=source, target=target)
+    assert ("prompt_cache_retention" in adapted.json) is kept
+    left_out = [change.at for change in adapted.changes if change.rule == "refused-setting"]
+    assert left_out == ([] if kept else ["/prompt_cache_retention"])
+    name, model = target.split("/")
+    assert judge(name, model, adapted.path, adapted.headers, adapted.body) is None
+    retained = {**adapted.json, "prompt_cache_retention": retention}
+    assert (judge(name, model, adapted.path, adapted.headers, json.dumps(retained).encode()) is None) is kept
 
 
 def test_a_member_alone_is_no_field_that_goes_on() -> None:

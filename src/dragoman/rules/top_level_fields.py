@@ -72,7 +72,7 @@ def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) ->
         return None
     shared = facts.shared_settings.get(extras.dialect)
     if shared is not None and extras.dialect != facts.dialect:
-        extras, kept = _split_shared(extras, shared, facts.dialect, notes)
+        extras, kept = _split_shared(extras, shared, facts, notes)
         if extras is None:
             return kept
         leave_out_refused(extras, replace(facts, shared_settings={}), notes)
@@ -94,13 +94,13 @@ def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) ->
 
 
 def _split_shared(
-    extras: Extras, shared: tuple[str, ...], dialect: str, notes: list[Note]
+    extras: Extras, shared: tuple[str, ...], facts: Facts, notes: list[Note]
 ) -> tuple[Extras | None, Extras | None]:
     """The fields that only the client's dialect has, and those that the target's has under the same name."""
     kept: dict[str, Json] = {}
     for name, value in extras.fields.items():
         members = [one.removeprefix(f"{name}.") for one in shared if one.startswith(f"{name}.")]
-        if name in shared:
+        if name in shared and f"{name}={value.decode()}" not in facts.refused_settings:
             kept[name] = value
         elif members and value[:1] == b"{":
             found = {key: bytes(one) for key, one in split_members(value).items()}
@@ -112,7 +112,7 @@ def _split_shared(
                 if own and key not in own
             ]
     rest = {name: value for name, value in extras.fields.items() if name not in kept}
-    return Extras(extras.dialect, rest) if rest else None, Extras(dialect, kept) if kept else None
+    return Extras(extras.dialect, rest) if rest else None, Extras(facts.dialect, kept) if kept else None
 
 
 def lost_with(name: str, value: Any) -> Loss:

@@ -96,6 +96,8 @@ class Responses(NativeApi):
 
     def check(self, request: ReceivedRequest) -> None:
         judge.check(request, self.options)
+        if not self.has_free_names:
+            judge.check_retention(request)
         self._kept.check(request)
 
     def count_prompt(self, request: ReceivedRequest) -> int:

@@ -11,6 +11,7 @@ from dragoman.emulators.openai_responses.models import ResponsesModel, model_of
 from dragoman.emulators.openai_responses.pairs import check_items
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 
+_RETENTION = "prompt_cache_retention"
 _SAMPLING = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 
 
@@ -61,6 +62,14 @@ def _check_capabilities(body: dict[str, Any], model: ResponsesModel) -> None:
     if model.is_reasoning(effort):
         _check_sampling(body)
     _check_verbosity((body.get("text") or {}).get("verbosity"), model)
+
+
+def check_retention(request: ReceivedRequest) -> None:
+    """How long a prompt is cached: since 5.6 not in memory alone."""
+    version = model_of(request.model).version
+    if request.body.get(_RETENTION) == "in_memory" and version is not None and version >= (5, 6):
+        sentence = "This model is compatible only with 24h extended prompt caching"
+        raise ResponsesRefusal(sentence, _RETENTION, "invalid_parameter")
 
 
 def _check_sampling(body: dict[str, Any]) -> None:

@@ -69,6 +69,7 @@ def check_published(request: ReceivedRequest) -> ChatRefusal | None:
 
 CHECKS: tuple[Check, ...] = (
     check_model,
+    settings.check_retention,
     check_messages_given,
     settings.check_known,
     messages.check_shape,

@@ -254,6 +254,14 @@ def _check_effort(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | N
     return None
 
 
+def check_retention(request: ReceivedRequest) -> ChatRefusal | None:
+    """How long a prompt is cached: since 5.6 not in memory alone."""
+    if request.body.get("prompt_cache_retention") != "in_memory" or not chat_model(request.model).since(5, 6):
+        return None
+    sentence = "This model is compatible only with 24h extended prompt caching"
+    return ChatRefusal(400, sentence, param="prompt_cache_retention", code="invalid_parameter")
+
+
 def check_tools_with_effort(request: ReceivedRequest) -> ChatRefusal | None:
     """Function tools, for a deployment that is named after a model that thinks."""
     model, effort = chat_model(request.model), request.body.get("reasoning_effort")
