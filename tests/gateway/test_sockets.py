@@ -23,6 +23,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from dragoman.config.client_keys import sha256_of
 from dragoman.dialects.openai_responses.endpoints import socket_frames, stored_answers
+from dragoman.gateway.http import inbound
 from dragoman.gateway.sockets import open_sockets, socket_session
 from dragoman.store.clock import Clocks
 from dragoman.store.ledger_entry import Viewer
@@ -309,6 +310,17 @@ def test_lanes_run_side_by_side_and_each_in_its_order(slow: SlowStage) -> None:
         forked = talk.ask("m", "four", stream_id="b", previous_response_id=ended[1]["response"]["id"])
         assert text(forked) == "(four)"
     assert "two" in str(behind.bodies()[-1]), "a lane may go on from the answer of another"
+
+
+def test_a_silent_answer_shows_that_it_lives(slow: SlowStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codex counts texts alone, and no comment of a posted answer."""
+    monkeypatch.setattr(inbound, "PING_SECONDS", 0.01)
+    running, answers, _ = slow
+    with talking(running) as talk:
+        talk.create("m", "one", stream_id="a")
+        assert talk.until("keepalive")[-1] == {"type": "keepalive", "stream_id": "a"}
+        answers.go("one")
+        assert text(talk.until("response.completed")[-1]) == "(one)"
 
 
 def test_there_are_so_many_lanes_and_no_more(slow: SlowStage, monkeypatch: pytest.MonkeyPatch) -> None:
