@@ -159,6 +159,21 @@ def test_calls_and_responses_without_ids_are_matched_by_name_and_place() -> None
     assert [next(iter(part)) for part in anew[2]["parts"]] == ["functionResponse"] * 3 + ["text"]
 
 
+def test_a_response_tells_the_id_of_its_call() -> None:
+    calls: list[dict[str, Any]] = [{"name": "f"}, {"name": "f"}, {"name": "g", "id": "c"}]
+    answers = [{"name": "f", "id": "a", "response": {}}, {"name": "g", "id": "c", "response": {}}]
+    messages = contents(
+        USER,
+        {"role": "model", "parts": [{"functionCall": call} for call in calls]},
+        {"role": "user", "parts": [{"functionResponse": answer} for answer in answers]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "id": "b", "response": {}}}]},
+    )
+    assert [part.id for part in messages[1].parts if isinstance(part, Call)] == ["a", "b", "c"]
+    assert [call.get("id") for call in calls] == [
+        part["functionCall"].get("id") for part in written(*messages)["contents"][1]["parts"]
+    ]
+
+
 def test_media_in_a_response() -> None:
     answer = {
         "name": "f",

@@ -46,6 +46,7 @@ ONLY_EXAMPLES = {
         "endless-loop",
         "item-id-form",
         "many-thoughts",
+        "misnamed-result",
         "mixed-system",
         "provider-run",
         "refused-prefill",

@@ -541,6 +541,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             also=("user; call a b; result b a",),
         ),
     ] = ACCEPTS
+    misnamed_result: Annotated[Stance, Meta(description="a result under another name than its call")] = ACCEPTS
     result_error: Annotated[Stance, Meta(description="a result marked as an error")] = ACCEPTS
     custom_tools: Annotated[Stance, Meta(description="tools that take plain text")] = REFUSES
     legacy_calls: Annotated[Stance, form("`functions`, `function_call` and the role `function`")] = ACCEPTS

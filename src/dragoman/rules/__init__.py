@@ -36,6 +36,7 @@ from dragoman.rules.name.schema_label import schema_label
 from dragoman.rules.name.tool_name_form import tool_name_form
 from dragoman.rules.pair.duplicate_call_id import duplicate_call_id
 from dragoman.rules.pair.late_result import late_result
+from dragoman.rules.pair.misnamed_result import misnamed_result
 from dragoman.rules.pair.missing_result import missing_result
 from dragoman.rules.pair.orphan_result import orphan_result
 from dragoman.rules.pair.repeated_result import repeated_result
@@ -121,7 +122,15 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         refused_format,  # it may add a tool or a system message, which the groups below put into their form
     ),
     # Calls and results come together before anything moves, and stay together from here on.
-    "pair": (thought_in_id, duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),
+    "pair": (
+        thought_in_id,
+        duplicate_call_id,
+        repeated_result,
+        orphan_result,
+        missing_result,
+        late_result,
+        misnamed_result,
+    ),
     # Thinking belongs to its turn, so it is settled before turns move.
     "reason": (item_id_form, foreign_reasoning, refused_reasoning, lone_reasoning, missing_signature),
     # System messages go to where they may stand. Some become user turns, which `shape` may have to merge.

@@ -262,7 +262,8 @@ def settle(listed: ParsedList) -> ParsedList:
 
 
 def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
-    """A call without an id gets one by its number and name. A response without one answers a waiting call.
+    """A call without an id gets one by its number and name, or that of the response to it. A response without one
+    answers a waiting call.
 
     The parts are filled in place: they were made a moment ago, and nobody else has seen them. `calls`: those before.
     Returns whether this needs no look at the turns before: nothing else has an id, and every response answers a call.
@@ -273,6 +274,8 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
     claimed: set[str] | None = None  # calls that responses name: no response without an id answers one of these
     order: deque[str] = deque()
     by_name: dict[str | None, deque[str]] = {}
+    known: set[str] = set()  # ids that calls have
+    nameless: dict[str | None, deque[_Nameless]] = {}  # calls of the turn without an id, by the names of their tools
     orphans = 0
     before = ASSISTANT
     for one in messages:
@@ -282,6 +285,7 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
             if waiting:
                 waiting.clear()
             asked = []
+            nameless.clear()
         before = role
         ids: list[str] = []
         for part in message.parts:
@@ -291,8 +295,10 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
                 if not identity:
                     identity = made_id(calls, part.name)
                     force_setattr(part, "id", identity)
+                    nameless.setdefault(part.name, deque()).append((part, ids, len(ids)))
                 else:
                     alone = False
+                    known.add(identity)
                     claimed = _find_named(messages) if claimed is None else claimed
                 waiting.add(identity)
                 if claimed is None or identity not in claimed:
@@ -311,6 +317,9 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
                         alone = False
                         identity = made_id(-orphans, part.name or "")
                     force_setattr(part, "call_id", identity)
+                elif nameless and identity not in known:
+                    alone = False
+                    _share_id(part, nameless.get(part.name), waiting)
                 waiting.discard(identity)
                 if role is TOOL:
                     ids.append(identity)
@@ -319,6 +328,21 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
             if one.traits & _OF_IDS:
                 one.traits &= ~_OF_IDS
     return alone
+
+
+_Nameless = tuple[Call, list[str], int]
+"""A call, and its place among the ids of its message."""
+
+
+def _share_id(result: Result, calls: deque[_Nameless] | None, waiting: set[str]) -> None:
+    """Give the id that only a response has to the call that it answers, the first of its name that waits."""
+    while calls:
+        call, ids, place = calls.popleft()
+        if call.id in waiting:
+            waiting.discard(call.id)
+            ids[place] = result.call_id
+            force_setattr(call, "id", result.call_id)
+            return
 
 
 def _find_named(messages: list[ParsedMessage]) -> set[str]:
