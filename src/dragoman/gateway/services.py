@@ -38,11 +38,12 @@ from dragoman.store.location import store_file
 from dragoman.store.open_store import open_store
 from dragoman.store.settings import options_of
 from dragoman.store.store import Store
+from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.dispatch import Dispatcher
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
 from dragoman.upstream.media_fetch import MediaFetcher
-from dragoman.upstream.stored_prompts import StoredBooking
+from dragoman.upstream.stored_prompts import StoredBooking, StoredPrompts
 from dragoman.upstream.transports import Transports
 
 
@@ -90,17 +91,19 @@ class Services:
         self.media = MediaFetcher(config.media)
         self.tools = GatewayTools(config)
         limits = ModelLimiter(self.store.limits, records.metrics, clocks.steady)
+        transports, authorizers = Transports(), Authorizers()
         self.dispatcher = dispatcher = Dispatcher(
             memory=self.exchange_state,
             media=self.media,
             send_limits=limits,
             health=Health(self.store.cooldowns),
-            transports=Transports(),
+            transports=transports,
             heavy=HeavyWork(),
+            authorizers=authorizers,
+            stored=StoredPrompts(transports, authorizers, self._note_stored),
             limits=config.limits,
             redaction=Redaction(records.redactor.text, records.redactor.known),
             note_failure=records.note_failure,
-            note_stored=self._note_stored,
             tools=self.tools,
         )
         self.conversations = KeptConversations(config.server, clocks.steady, dispatcher.stored, place)

@@ -13,6 +13,8 @@ from random import random
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from msgspec import Struct, field
+
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
@@ -70,7 +72,7 @@ from dragoman.upstream.heavy_work import HeavyWork, RequestWork
 from dragoman.upstream.media_fetch import HeldMedia, MediaFetcher, MediaRefused
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.side_by_side import SideBySide
-from dragoman.upstream.stored_prompts import StoredBooking, StoredPrompts
+from dragoman.upstream.stored_prompts import StoredPrompts
 from dragoman.upstream.tool_runner import ToolRunner, ToolRuns, leave_unrun
 from dragoman.upstream.transport.failures import TransportFailure
 from dragoman.upstream.transport.incoming import Incoming
@@ -90,41 +92,27 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-class Dispatcher:
+class Dispatcher(Struct, eq=False, kw_only=True):
     """Opens requests to models, for every entrance. All of them share what it holds."""
 
-    def __init__(
-        self,
-        *,
-        memory: KeptState,
-        media: MediaFetcher,
-        send_limits: SendLimits,
-        health: Health,
-        transports: Transports,
-        heavy: HeavyWork,
-        limits: RequestLimits,
-        redaction: Redaction,
-        note_failure: Callable[[Exchange[HttpDestination], AttemptFailed[HttpDestination]], None],
-        note_stored: Callable[[StoredBooking], None],
-        tools: ToolRunner | None = None,
-    ) -> None:
-        """`limits`: how much an answer may hold. `note_failure` counts a failed send and writes it down, and
-        `note_stored` what a prompt costs that is stored. `tools` runs tools of providers for targets that lack them."""
-        self.memory = memory
-        self.media = media
-        self.send_limits = send_limits
-        self.health = health
-        self.transports = transports
-        self.heavy = heavy
-        self.authorizers = Authorizers()
-        self.limits = limits
-        self.redaction = redaction
-        self.note_failure = note_failure
-        self.tools = tools
-        self.turns = SessionTurns(monotonic)
-        self.stored = StoredPrompts(transports, self.authorizers, note_stored)
-        self.strayed = float("-inf")
-        """When a request was last answered, or may have been answered, by another destination than its first choice."""
+    memory: KeptState
+    media: MediaFetcher
+    send_limits: SendLimits
+    health: Health
+    transports: Transports
+    heavy: HeavyWork
+    authorizers: Authorizers
+    stored: StoredPrompts
+    limits: RequestLimits
+    """How much an answer may hold."""
+    redaction: Redaction
+    note_failure: Callable[[Exchange[HttpDestination], AttemptFailed[HttpDestination]], None]
+    """Counts a failed send and writes it down."""
+    tools: ToolRunner | None = None
+    """Runs tools of providers for targets that lack them."""
+    turns: SessionTurns = field(default_factory=lambda: SessionTurns(monotonic))
+    strayed: float = float("-inf")
+    """When a request was last answered, or may have been answered, by another destination than its first choice."""
 
     async def close(self) -> None:
         await self.stored.close()
@@ -158,14 +146,20 @@ class Dispatcher:
         return Dispatch(self, exchange, caller, work, credential)
 
 
-class Dispatch:
+class Dispatch(Struct, eq=False):
     """Carries out one exchange for one caller."""
 
-    asked_at = 0.0
+    _shared: Dispatcher
+    exchange: Exchange[HttpDestination]
+    _caller: str
+    work: RequestWork
+    """Where what it reads is worked on."""
+    credential: CallerCredential | None = None
+    asked_at: float = 0.0
     """When a provider was first to be asked."""
-    follows_at = 0.0
+    follows_at: float = 0.0
     """When it began, if it is a round that follows another."""
-    queued = 0.0
+    queued: float = 0.0
     """Seconds that sends waited for room in the limits of their destination."""
     booking: SendBooking | None = None
     """What counts against the limits of the destination until it is settled."""
@@ -184,31 +178,16 @@ class Dispatch:
     """Books what the rounds so far cost, and the next one; says why that cannot be."""
     line: SocketLine | None = None
     """A WebSocket for providers that have one, if the request came over one."""
-    _sends_nothing = False
+    _sends_nothing: bool = False
     _side_by_side: SideBySide | None = None
     _lessons: tuple[str, ...] = ()
-    _held = _seen = 0
+    _held: int = 0
+    _seen: int = 0
     _picked: HttpDestination | None = None
     _incoming: Incoming | None = None
     _media: HeldMedia | None = None
-
     account_limits: tuple[tuple[str, str], ...] = ()
     """The headers of the last answer that tell the limits of the caller's own account."""
-
-    def __init__(
-        self,
-        shared: Dispatcher,
-        exchange: Exchange[HttpDestination],
-        caller: str,
-        work: RequestWork,
-        credential: CallerCredential | None = None,
-    ) -> None:
-        self.exchange = exchange
-        self.credential = credential
-        self._shared = shared
-        self._caller = caller
-        self.work = work
-        """Where what it reads is worked on."""
 
     async def run(self) -> End:
         """Send until there is an answer for the client, or nothing left to try."""

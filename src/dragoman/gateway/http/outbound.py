@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from typing import Protocol
 
+from msgspec import Struct
+
 from dragoman.conversation.failures import Failure
 from dragoman.dialects.dialect import AnswerContext, RenderError
 from dragoman.engine.answer.client_failures import render_failure
@@ -40,39 +42,24 @@ class AnswerRewriter(Protocol):
         """Done before what was made is sent; what is sent."""
 
 
-class Outbound:
+class Outbound(Struct, eq=False):
     """One answer. It always carries the request id, and knows whether it has begun.
 
     `rewriter` makes another answer of what is sent, if the client's endpoint has a form of its own; `work`: where
     that is done. `errors`: how errors are rendered; None: as the client's dialect does. `copy` are the first pieces of
     a stream: `copied` bytes of it. `before_end` is awaited before the last bytes are sent."""
 
-    __slots__ = (
-        "before_end",
-        "copied",
-        "copy",
-        "errors",
-        "id",
-        "pieces",
-        "rewriter",
-        "send",
-        "started",
-        "status",
-        "work",
-    )
-
-    def __init__(self, send: Send, request_id: str) -> None:
-        self.send = send
-        self.id = request_id
-        self.started = False
-        self.status = 0
-        self.pieces = 0
-        self.rewriter: AnswerRewriter | None = None
-        self.work: RequestWork | None = None
-        self.errors: RenderError | None = None
-        self.before_end: Callable[[], Awaitable[None]] | None = None
-        self.copied = 0
-        self.copy: list[bytes] = []
+    send: Send
+    id: str
+    started: bool = False
+    status: int = 0
+    pieces: int = 0
+    rewriter: AnswerRewriter | None = None
+    work: RequestWork | None = None
+    errors: RenderError | None = None
+    before_end: Callable[[], Awaitable[None]] | None = None
+    copied: int = 0
+    copy: list[bytes] = []
 
     async def whole(self, status: int, body: bytes, headers: Headers | None = None, content_type: bytes = JSON) -> None:
         """Send an answer with a known body."""

@@ -46,25 +46,18 @@ class CheckResult(msgspec.Struct, frozen=True):
     """In seconds since 1970."""
 
 
-class HealthChecker:
+class HealthChecker(msgspec.Struct, eq=False):
     """Runs the rounds, and knows what they found."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        configured: Callable[[], tuple[Config, Routes]],
-        log: Callable[[LogLevel, dict[str, Any]], None],
-        first_retry: float = FIRST_RETRY,
-    ) -> None:
-        """`configured`: the configuration and its routes as they are now; every reload changes them."""
-        self._dispatcher = dispatcher
-        self._configured = configured
-        self._log = log
-        self._first_retry = first_retry
-        self._results: dict[str, CheckResult] = {}
-        self._last_request = time.monotonic()
-        self._awake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+    _dispatcher: Dispatcher
+    _configured: Callable[[], tuple[Config, Routes]]
+    """The configuration and its routes as they are now; every reload changes them."""
+    _log: Callable[[LogLevel, dict[str, Any]], None]
+    first_retry: float = FIRST_RETRY
+    _results: dict[str, CheckResult] = {}
+    _last_request: float = msgspec.field(default_factory=time.monotonic)
+    _awake: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         if self._task is None:
@@ -125,7 +118,7 @@ class HealthChecker:
     async def _until_next_round(self, wanted: HealthChecks) -> None:
         """Wait, and ask those that did not answer again meanwhile."""
         left = wanted.interval
-        for pause in retry_pauses(wanted.interval, self._first_retry):
+        for pause in retry_pauses(wanted.interval, self.first_retry):
             if pause >= left or all(one.healthy for one in self.results) or self._is_idle(wanted):
                 break
             await asyncio.sleep(pause)

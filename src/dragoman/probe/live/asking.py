@@ -41,27 +41,19 @@ class ProbeTally(msgspec.Struct):
     """Why it ended before its time; empty if it is complete."""
 
 
-class ProbeRun:
+class ProbeRun(msgspec.Struct, eq=False):
     """Sends the requests of one inquiry. `on_answer` is called after each. `redact` takes secrets out of what the
     server says: some repeat the key in their refusals."""
 
-    def __init__(
-        self,
-        server: ProbedServer,
-        transport: Transport,
-        budget: ProbeBudget,
-        on_answer: Asked | None = None,
-        redact: Callable[[str], str] = str,
-    ) -> None:
-        self.tally = ProbeTally()
-        self._server = server
-        self._transport = transport
-        self._budget = budget
-        self._on_answer = on_answer
-        self._redact = redact
-        self._started = time.monotonic()
-        self._next = 0.0
-        self._broken = 0
+    _server: ProbedServer
+    _transport: Transport
+    _budget: ProbeBudget
+    on_answer: Asked | None = None
+    redact: Callable[[str], str] = str
+    tally: ProbeTally = msgspec.field(default_factory=ProbeTally)
+    _started: float = msgspec.field(default_factory=time.monotonic)
+    _next: float = 0.0
+    _broken: int = 0
 
     async def run(self, inquiry: Inquiry) -> ProbeTally:
         """Ask until everything is settled, or the budget is spent, or the server will not have it."""
@@ -71,8 +63,8 @@ class ProbeRun:
                 if self.tally.ended:
                     break
                 inquiry.receive(request, failure)
-                if self._on_answer is not None:
-                    self._on_answer(request, failure)
+                if self.on_answer is not None:
+                    self.on_answer(request, failure)
         except Redirected as elsewhere:
             self.tally.ended = f"the server redirects to {elsewhere}; ask there"
         self.tally.ended = self.tally.ended or inquiry.stopped
@@ -107,7 +99,7 @@ class ProbeRun:
         self._next = time.monotonic() + 1.0 / self._budget.rate
         seconds = max(min(self._left(), self._budget.answer_seconds), 0.05)
         failure = await send_question(self._server, self._transport, request.body, request.streamed, seconds)
-        return failure and replace(failure, message=self._redact(failure.message))
+        return failure and replace(failure, message=self.redact(failure.message))
 
     async def _wait(self, failure: Failure, times: int) -> bool:
         """Wait as long as a busy server wants; False if that is not worth it."""

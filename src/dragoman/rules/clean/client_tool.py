@@ -166,25 +166,24 @@ def _provide(
     return provided
 
 
-class _Tools:
+class _Tools(msgspec.Struct):
     """The list of tools on its way: what each vendor's tool became, and under which name."""
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.declared: list[Tool | NativeTool] = []
-        self.notes: list[Note] = []
-        self.names: dict[str, str] = {}
-        """The names that were made up, and the client's."""
-        self.calls: dict[str, CallForm] = {}
-        """How the client's dialect writes the calls, by the names that the target knows."""
-        self.made: dict[str, str] = {}
-        """The names of functions that stand for a vendor's tool, and what they became."""
-        self._marked: dict[str, list[tuple[CallForm, str]]] = {}
-        """Functions whose calls say more than a name, by that name."""
-        self._kinds: dict[str, list[tuple[Json, list[Tool]]]] = {}
-        """A vendor's tools and the functions that stand for them, by the kind of the tool."""
-        self._places: dict[str, int] = {}
-        self._used: set[str] = set()
+    facts: Facts
+    declared: list[Tool | NativeTool] = []
+    notes: list[Note] = []
+    names: dict[str, str] = {}
+    """The names that were made up, and the client's."""
+    calls: dict[str, CallForm] = {}
+    """How the client's dialect writes the calls, by the names that the target knows."""
+    made: dict[str, str] = {}
+    """The names of functions that stand for a vendor's tool, and what they became."""
+    _marked: dict[str, list[tuple[CallForm, str]]] = {}
+    """Functions whose calls say more than a name, by that name."""
+    _kinds: dict[str, list[tuple[Json, list[Tool]]]] = {}
+    """A vendor's tools and the functions that stand for them, by the kind of the tool."""
+    _places: dict[str, int] = {}
+    _used: set[str] = set()
 
     def is_strange(self, tool: Tool | NativeTool) -> bool:
         """Whether it is a tool that the target does not know, and that can be told otherwise."""
@@ -322,22 +321,21 @@ def _functions(tools: list[Tool]) -> str:
     return f"the function {tools[0].name}" if len(tools) == 1 else f"{len(tools)} functions"
 
 
-class _History:
+class _History(msgspec.Struct):
     """The messages on their way. A call joins the turn that it belongs to, a result the results beside it."""
 
-    def __init__(self, tools: _Tools, late: Set[int], unpaired: Set[int], searches: Set[str]) -> None:
-        self.tools = tools
-        self.late = late
-        """The blocks that are given as what they mean."""
-        self.unpaired = unpaired
-        """Those of them that the target takes in pairs alone."""
-        self.searches = searches
-        """The ids of calls that found tools."""
-        self.messages: list[Message] = []
-        self.notes: list[Note] = []
-        self._made = False
-        """Whether the last message ends in a call or a result that was a block."""
-        self._asked: set[str] = set()
+    tools: _Tools
+    late: Set[int]
+    """The blocks that are given as what they mean."""
+    unpaired: Set[int]
+    """Those of them that the target takes in pairs alone."""
+    searches: Set[str]
+    """The ids of calls that found tools."""
+    messages: list[Message] = []
+    notes: list[Note] = []
+    _made: bool = False
+    """Whether the last message ends in a call or a result that was a block."""
+    _asked: set[str] = set()
 
     def add(self, message: Message) -> None:
         if not any(type(part) is Opaque or type(part) is Call for part in message.parts):

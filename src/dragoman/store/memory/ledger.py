@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from threading import Lock
 
+from msgspec import Struct, field
+
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of, position_of
 from dragoman.store.journals.redaction import Redactor
@@ -47,27 +49,19 @@ def summed(entries: Iterable[Entry], by: By) -> tuple[Totals, ...]:
     return tuple(sorted(groups.values(), key=lambda group: (-group.requests, group.name)))
 
 
-class MemoryLedger:
+class MemoryLedger(Struct, eq=False):
     """`Ledger` of one process: the last requests. Its coroutines never wait. Threads may share it."""
 
-    def __init__(
-        self,
-        settings: StoreSettings,
-        clock: Clock,
-        redactor: Redactor,
-        most: int | None = None,
-        most_bytes: int = MOST_BYTES,
-    ) -> None:
-        """`most` bounds the entries if that is less than the configuration says."""
-        self._settings = settings
-        self._redactor = redactor
-        self._clock = clock
-        self._most = most
-        self._most_bytes = most_bytes
-        self._entries: OrderedDict[str, Entry] = OrderedDict()
-        self._bytes = 0
-        self._lock = Lock()
-        self.written = 0
+    _settings: StoreSettings
+    _clock: Clock
+    _redactor: Redactor
+    _most: int | None = None
+    """Bounds the entries if that is less than the configuration says."""
+    _most_bytes: int = MOST_BYTES
+    _entries: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
+    _bytes: int = 0
+    _lock: Lock = field(default_factory=Lock)
+    written: int = 0
 
     def record(self, entry: Entry) -> None:
         self.take(entry)

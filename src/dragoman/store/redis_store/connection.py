@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import hiredis
+from msgspec import Struct
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import RedisError, ResponseError
 
@@ -45,7 +46,7 @@ def describe_error(error: BaseException) -> str:
     return f"{code} {error}" if code else str(error) or type(error).__name__
 
 
-class Pending:
+class Pending(Struct, eq=False):
     """A command that waits for its answer.
 
     `future` is what the caller waits for, if anybody does. `late` is called with the answer when nobody waits any more:
@@ -53,19 +54,10 @@ class Pending:
     a command that may be sent again.
     """
 
-    __slots__ = ("future", "late", "packed", "sent")
-
-    def __init__(
-        self,
-        sent: float,
-        future: asyncio.Future[Any] | None,
-        late: Callable[[Any], None] | None,
-        packed: bytes | None,
-    ) -> None:
-        self.sent = sent
-        self.future = future
-        self.late = late
-        self.packed = packed
+    sent: float
+    future: asyncio.Future[Any] | None
+    late: Callable[[Any], None] | None
+    packed: bytes | None
 
     def resolve(self, reply: Any) -> bool:
         """Hand over the answer; whether somebody still waited for it."""

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from math import inf
 from typing import TypeVar
 
+from msgspec import Struct, field
+
 from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.failures import ConnectFailed, Phase, PoolFull, TimedOut, TransportClosed
 from dragoman.upstream.transport.limits import Timeouts, TransportLimits
@@ -17,7 +19,7 @@ _T = TypeVar("_T")
 _Slot = asyncio.Future[Connection | None]
 
 
-class Pool:
+class Pool(Struct, eq=False):
     """Leases connections, the most recently used first, and queues requests in order of arrival.
 
     `slots` counts connections that are open or being opened. A free connection or slot goes to the first waiter; with a
@@ -25,24 +27,16 @@ class Pool:
     idle, and a request that does not wait overtakes nobody.
     """
 
-    def __init__(
-        self,
-        origin: str,
-        limits: TransportLimits,
-        dial: Dial,
-        proxy_header: str | None,
-        on_empty: Callable[[Pool], None],
-    ) -> None:
-        self.origin = origin
-        self.proxy_header = proxy_header
-        self.slots = 0
-        self.idle: list[Connection] = []
-        self.waiting: deque[_Slot] = deque()
-        self._limits = limits
-        self.live: set[Connection] = set()
-        self._dial = dial
-        self._on_empty = on_empty
-        self._closed = False
+    origin: str
+    _limits: TransportLimits
+    _dial: Dial
+    proxy_header: str | None
+    _on_empty: Callable[[Pool], None]
+    slots: int = 0
+    idle: list[Connection] = []
+    waiting: deque[_Slot] = field(default_factory=deque)
+    live: set[Connection] = set()
+    _closed: bool = False
 
     @property
     def empty(self) -> bool:
