@@ -94,6 +94,22 @@ def test_the_tool_its_calls_and_results_are_those_of_a_function() -> None:
     ]
 
 
+def test_what_a_function_has_no_place_for_is_reported() -> None:
+    check = {"id": "sc_1", "code": "malicious_instructions", "message": "Look twice."}
+    click = {"type": "computer_call", "call_id": "c1", "action": {"type": "wait"}, "pending_safety_checks": [check]}
+    seen = {"type": "computer_call_output", "call_id": "c1", "acknowledged_safety_checks": [check]}
+    seen |= {"output": {"type": "computer_screenshot", "image_url": "https://e.example/a.png"}}
+    done = run(client_tool, body({"type": "computer"}, said=(click, seen)), FOREIGN, source=RESPONSES)
+    assert done.did[1:] == [
+        "wrote computer_call as the call of a function, without pending_safety_checks",
+        "wrote computer_call_output as the result of a function, without acknowledged_safety_checks",
+    ]
+    assert done.changes[1:] == [("/input/1", "metadata", False), ("/input/2", "metadata", False)]
+    assert all(part.extras is None for message in done.conversation.messages for part in message.parts)
+    unpaired = run(client_tool, body(said=(click,)), facts(RESPONSES, block_kinds=["*"]), source=RESPONSES)
+    assert unpaired.changes == [("/input/1", "metadata", False)]
+
+
 def test_a_name_that_is_taken() -> None:
     own = {**FUNCTION, "name": "shell"}
     done = run(client_tool, body(SHELL, own, said=(CALL, OUTPUT)), FOREIGN, source=RESPONSES)

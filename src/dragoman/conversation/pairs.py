@@ -57,8 +57,8 @@ def pair(messages: Sequence[Message]) -> Pairs:
 
 
 def meaning(part: Opaque) -> Part:
-    """The call or the result that a block stands for; the block itself if it stands for none."""
-    return part.meant[0] if part.meant else part
+    """The call or the result that a block stands for; the block itself if it stands for none, or for several."""
+    return part.meant[0] if part.meant and len(part.meant) == 1 else part
 
 
 def _open(turns: list[deque[Spot]], call: Spot) -> None:

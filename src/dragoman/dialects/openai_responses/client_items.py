@@ -12,11 +12,11 @@ import msgspec
 
 from dragoman.conversation.canonical import base62
 from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import Call, Json, Media, MediaKind, Opaque, Part, Result, Stored, Text
+from dragoman.conversation.parts import Call, Extras, Json, Media, MediaKind, Opaque, Part, Result, Stored, Text
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
-from dragoman.dialects.openai_responses import ORIGIN
+from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.tools import SEARCH, parse_late_tools
-from dragoman.dialects.shared.parsing import OPENAI_FILES, link_literal, made_id
+from dragoman.dialects.shared.parsing import OPENAI_FILES, extras_of, link_literal, made_id
 from dragoman.dialects.shared.raw_json import decode_members, text_in
 from dragoman.wire.json_reader import render_object, split_members
 
@@ -66,7 +66,9 @@ def _parse_call(kind: str, raw: Json, index: int) -> Opaque:
         return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=())
     if arguments[:1] != b"{":
         return Opaque(kind=kind, json=raw, origin=ORIGIN)
-    call = Call(identity or made_id(index + 1, form.tool), form.tool, arguments)
+    said = (form.member,) if form.member else _ACTIONS
+    extras = _gather_unsaid(wire, said)
+    call = Call(identity or made_id(index + 1, form.tool), form.tool, arguments, extras=extras)
     return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(call,))
 
 
@@ -84,8 +86,17 @@ def _parse_result(kind: str, raw: Json, index: int) -> Opaque:
     if not identity or parts is None:
         return Opaque(kind=kind, json=raw, origin=ORIGIN)
     listed = any(type(part) is not Text for part in parts)
-    result = Result(identity, parts, is_error=failed, listed=listed)
+    result = Result(identity, parts, is_error=failed, listed=listed, extras=_gather_unsaid(wire, ("output",)))
     return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(result,))
+
+
+def _gather_unsaid(wire: Members, said: tuple[str, ...]) -> Extras | None:
+    """What an item holds that a function's call or result has no place for, such as the checks of a click."""
+    fields = {name: value for name, value in wire.items() if name not in _USUAL and name not in said}
+    return extras_of(NAME, {name: value for name, value in fields.items() if value not in (b"null", b"[]", b"{}")})
+
+
+_USUAL = frozenset({"type", "id", "call_id", "status", "execution", "created_by"})
 
 
 def _parse_output(output: Json, failed: bool) -> tuple[Part, ...] | None:

@@ -59,7 +59,7 @@ def _tidy_units(messages: Sequence[Message]) -> list[Unit] | None:
                 calls = _calls_of(messages[start])
             if not calls or not _answers(message, calls):
                 return None
-        elif any(type(part) is Opaque and part.meant for part in message.parts):
+        elif any(type(part) is Opaque and meaning(part) is not part for part in message.parts):
             return None
         elif place:
             units.append(Unit(_kind(messages[start]), start, place, calls is not None))

@@ -10,8 +10,8 @@ never shows. A call without its result, and a result without its call, are given
 that knows the tool, if it takes them in pairs alone.
 
 Loses metadata: which tools belong together, where in the conversation they were declared, and that the vendor's models
-know them. Calls and results lose nothing. A tool that is left out is lost content, and so are the older words of one
-that is declared anew in others.
+know them. Calls and results lose nothing but what functions have no place for, such as the safety checks of a click. A
+tool that is left out is lost content, and so are the older words of one that is declared anew in others.
 
 For `openai/gpt-4o`, from `openai-responses`:
 
@@ -25,6 +25,7 @@ becomes
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from itertools import chain
 from operator import is_
 from typing import Any
 
@@ -395,8 +396,12 @@ class _History(msgspec.Struct):
             meant = tuple([one for one in part.meant or () if not self._is_needless(one)])
             if id(part) not in self.unpaired:
                 meant = tuple(map(self._meaning, meant))
+            beside = [one.extras for one in meant if one.extras and one.extras.dialect == part.origin.dialect]
+            unsaid = ", ".join(chain.from_iterable(extras.fields for extras in beside))
+            meant = tuple([replace(one, extras=None) for one in meant]) if unsaid else meant
             did = f"wrote {part.kind} as {_words(meant)}" if meant else _list_change(part)
-            loses = Loss.NOTHING if meant and not part.declares else Loss.METADATA
+            did = f"{did}, without {unsaid}" if unsaid else did
+            loses = Loss.NOTHING if meant and not part.declares and not unsaid else Loss.METADATA
             if message.at != MADE or part.origin != OURS:  # else it is no message of the client's
                 self.notes.append(Note(did, message, part, loses=loses, before=part, after=meant or None))
             yield from meant
