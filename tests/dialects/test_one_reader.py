@@ -27,7 +27,7 @@ from dragoman.errors import DragomanError
 
 READERS = [name for name in SHAPES if find_spec(f"dragoman.dialects.{name.replace('-', '_')}.schema")]
 every_dialect = pytest.mark.parametrize("name", READERS)
-LISTS = {name: {"openai-responses": "input", "gemini": "contents"}.get(name, "messages") for name in READERS}
+LISTS = {name: dialect(name).list_name for name in READERS}
 SWEEP = pytest.mark.parametrize("seeds", [40, pytest.param(10_000 if FULL else 400, marks=pytest.mark.slow)])
 SPOILED = pytest.mark.parametrize("seeds", [1, pytest.param(60 if FULL else 6, marks=pytest.mark.slow)])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from dragoman import dialects
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import CallStarted
+from dragoman.conversation.near_misses import LISTS
 from dragoman.dialects.dialect import CodecPart, Dialect, Framing, Job, ListedModel, RenderOptions, Route
 from dragoman.dialects.registry import (
     all_dialects,
@@ -53,6 +55,14 @@ GEMINI = "/v1beta/models/m"
 )
 def test_a_path_says_what_is_asked_in_which_dialect(path: str, query: dict[str, str], expected: Route | None) -> None:
     assert route("POST", path, query) == expected
+
+
+@every_dialect
+def test_the_list_of_messages_has_one_name(one: Dialect) -> None:
+    """A request is read, written, remembered and cut down by it."""
+    codec = import_module(f"dragoman.dialects.{one.name.replace('-', '_')}.request")
+    assert {codec.LAYOUT.list_name, codec.FORM.list_name, codec.MEMBERS.messages} == {one.list_name}
+    assert one.list_name in LISTS, "LISTS of conversation/near_misses.py tells a request from another object"
 
 
 @pytest.mark.parametrize(

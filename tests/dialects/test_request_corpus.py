@@ -17,15 +17,6 @@ from dragoman.conversation.parts import Text
 from dragoman.dialects.dialect import Dialect, RenderOptions
 from dragoman.dialects.registry import all_dialects
 
-LISTS = {
-    "openai-chat": "messages",
-    "openai-responses": "input",
-    "anthropic": "messages",
-    "gemini": "contents",
-    "cohere": "messages",
-    "ollama": "messages",
-    "bedrock": "messages",
-}
 every_dialect = pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
 ANOTHER = "another-model"
 ONE_IN = {"cohere": 1, "ollama": 1, "bedrock": 1}
@@ -39,7 +30,7 @@ def recorded(dialect: Dialect) -> Iterator[tuple[str, dict[str, Any], bytes]]:
         body = request["body"] if request else None
         if (
             isinstance(body, dict)
-            and LISTS[dialect.name] in body
+            and dialect.list_name in body
             and sampled(exchange["id"], ONE_IN.get(dialect.name, 3))
         ):
             yield exchange["id"], body, orjson.dumps(body)
@@ -80,12 +71,12 @@ def test_another_model_leaves_every_other_member_alone(dialect: Dialect) -> None
 def test_one_more_message_leaves_the_other_items_alone(dialect: Dialect) -> None:
     more = Message(Role.USER, (Text(quote("one more")),))
     for name, body, wire in recorded(dialect):
-        if not isinstance(body[LISTS[dialect.name]], list):
+        if not isinstance(body[dialect.list_name], list):
             continue
         ask = dialect.requests.parse(wire)
         longer = replace(ask.conversation, messages=(*ask.conversation.messages, more))
         amended = orjson.loads(dialect.requests.render(longer, RenderOptions(ask.model or "", ask.stream), ask))
-        assert amended[LISTS[dialect.name]][:-1] == body[LISTS[dialect.name]], name
+        assert amended[dialect.list_name][:-1] == body[dialect.list_name], name
 
 
 @every_dialect

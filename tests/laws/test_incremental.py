@@ -20,6 +20,7 @@ from tests.shapes.wellformed import SAMPLES
 from tests.strategies import SHAPES, request
 from tests.targets import ONE_OF_EACH, TARGETS
 
+from dragoman.dialects import registry
 from dragoman.dialects.shared import parsed_messages, rendering
 from dragoman.engine.compile import continued_repairs, request_limits
 from dragoman.engine.compile.compiler import Options, compile_ask
@@ -37,7 +38,7 @@ from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Layer, Target, patched
 
 Wire = dict[str, Any]
-LISTS = dict.fromkeys(SHAPES, "messages") | {"openai-responses": "input", "gemini": "contents"}
+LISTS = {name: registry.dialect(name).list_name for name in SHAPES}
 TURNS = 12
 SEQUENCES = 10_000 if FULL else 70
 CROSSED = (*ONE_OF_EACH, "mistral/mistral-large-latest", "gemini/gemini-2.5-flash", "anthropic/claude-sonnet-4-5")

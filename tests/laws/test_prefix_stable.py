@@ -13,6 +13,7 @@ from tests.targets import SWEEPS, signer
 
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import pair
+from dragoman.dialects import registry
 from dragoman.engine.library.adapt import AdaptedRequest, adapt, read
 from dragoman.wire.json_reader import split_items, split_members
 
@@ -28,7 +29,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
     ],
 }
 MORE["ollama"] = MORE["openai-chat"]
-LISTS = dict.fromkeys(SHAPES, "messages") | {"openai-responses": "input", "gemini": "contents"}
+LISTS = {name: registry.dialect(name).list_name for name in SHAPES}
 MOVES = {("late-system", "moved to the opening"), ("late-result", "moved a result to its call")}
 """What the law excepts: a reported hoist, and a late result."""
 

@@ -23,6 +23,7 @@ from dragoman.config.schema.repairs import RuleChoice
 from dragoman.config.schema.store import HOT_SCHEMES, LEDGER_SCHEMES
 from dragoman.config.schema.tools import FetchConfig, SearchConfig, ToolsConfig, ToolServer
 from dragoman.config.sendable import TRANSPORT_HEADERS, key_fault, url_fault
+from dragoman.dialects.registry import list_names
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy
 from dragoman.errors import near_match, nearest_first
@@ -169,14 +170,15 @@ def _rule_choice(path: str, choice: RuleChoice, options: tuple[str, ...]) -> Ite
 _NO_OPTIONS = {
     "stream": "the client says whether its answer is streamed",
     "model": "the target names the model",
-    **dict.fromkeys(("messages", "input", "contents"), "the conversation is the client's"),
 }
 """Members of a request that no option may replace: the answer would not fit the question."""
 
 
 def _options(path: str, options: Mapping[str, Any]) -> Iterator[LocatedMessage]:
-    for name in options.keys() & _NO_OPTIONS.keys():
-        yield f"{path}.{name}", f"{path}.{name} is no option: {_NO_OPTIONS[name]}"
+    for name in options:
+        why = "the conversation is the client's" if name in list_names() else _NO_OPTIONS.get(name)
+        if why is not None:
+            yield f"{path}.{name}", f"{path}.{name} is no option: {why}"
 
 
 def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterator[LocatedMessage]:

@@ -289,8 +289,6 @@ class RequestCodec(msgspec.Struct, frozen=True):
     """The JSON pointers of all parts of a parsed message."""
     places: MemberPlaces = AS_NAMED
     """Where everything else stands."""
-    list_name: str = "messages"
-    """The member that holds the messages."""
     locate: Callable[[Message], str] = locate_message
     """The JSON pointer of a parsed message."""
 
@@ -548,6 +546,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Its name in this program."""
     title: str
     """Its name for people."""
+    list_name: str = "messages"
+    """The member of its requests that holds the messages."""
     id_prefix: str = ""
     """How the ids of its vendor's answers begin."""
     call_id_prefix: str = "call_"

@@ -49,6 +49,12 @@ def all_dialects() -> tuple[Dialect, ...]:
     return tuple([dialect(name) for name in DIALECT_NAMES])
 
 
+@cache
+def list_names() -> frozenset[str]:
+    """What the dialects call the list of messages."""
+    return frozenset([one.list_name for one in all_dialects()])
+
+
 def token_count(name: str) -> TokenCount:
     """How a dialect counts tokens. Raises TargetError if it has no way to."""
     found = dialect(name).token_count

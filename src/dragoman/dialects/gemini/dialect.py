@@ -155,6 +155,7 @@ _ON_VERTEX = (
 DIALECT = Dialect(
     name=NAME,
     title="Gemini generateContent",
+    list_name="contents",
     endpoints=(
         *both_ways(
             "/models/{model}:generateContent",

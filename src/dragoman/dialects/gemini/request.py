@@ -312,4 +312,4 @@ READER = RequestReader(
 parse_request = READER.parse
 
 
-REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, "contents", locate)
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, locate)

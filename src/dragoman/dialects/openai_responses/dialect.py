@@ -60,6 +60,7 @@ DIALECT = Dialect(
     name=NAME,
     id_prefix=ID_PREFIX,
     title="OpenAI Responses",
+    list_name="input",
     endpoints=(
         Endpoint(Job.GENERATE, "/responses", "OpenAI Responses", required={"model": TEXT, "input": TEXT}),
         Endpoint(Job.COMPACT, "/responses/compact", "A summary in place of a conversation", required={"model": TEXT}),

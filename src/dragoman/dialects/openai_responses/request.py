@@ -234,4 +234,4 @@ READER = RequestReader(
 parse_request = READER.parse
 
 
-REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, "input", locate)
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, locate)

@@ -11,13 +11,12 @@ from msgspec import Raw
 
 from dragoman.conversation.conversation import RequestWrapper
 from dragoman.conversation.literals import unquote
+from dragoman.conversation.near_misses import LISTS
 from dragoman.conversation.parts import Json
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_pointers import escaped
 from dragoman.wire.json_reader import open_object, render_object
 
-LISTS = frozenset({"messages", "input", "contents", "prompt"})
-"""What dialects call the messages: an object with one of them is a request."""
 _CARRIED = ("model", "stream")
 """What is taken from beside the request if the request does not say it itself."""
 

@@ -17,6 +17,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Role, find_waiting_results
 from dragoman.conversation.parts import CHAT_FIELDS, Opaque, Reasoning, Result, StateKind
 from dragoman.conversation.settings import Effort
+from dragoman.dialects.registry import list_names
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace, Turn
 
 Patch = dict[str, Any]
@@ -167,7 +168,7 @@ def refused_name(refusal: Recognised) -> Patch | None:
     head = name.removeprefix("body.").partition(".")[0].partition("[")[0]  # servers made with FastAPI count from there
     if head == "stream_options":
         return {"stream_usage": REFUSES} if refusal.facts.stream_usage is not Stance.REFUSES else None
-    if head in ("messages", "contents", "input", "tools", "system"):
+    if head in ("tools", "system") or head in list_names():
         return None
     if head == "cache_control" and refusal.conversation.hint is not None:
         return {"cache_hint_whole": False} if refusal.facts.cache_hint_whole else None

@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import SourceName
+from dragoman.conversation.near_misses import LISTS
 from dragoman.conversation.traits import Trait
 from dragoman.dialects import registry
 from dragoman.dialects.shared.parsing import open_body, opened_bytes
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
-from dragoman.engine.compile.request_wrappers import LISTS, find_wrapped
+from dragoman.engine.compile.request_wrappers import find_wrapped
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest, make_adapted

@@ -10,6 +10,8 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dragoman.dialects.registry import list_names
+
 Json = dict[str, Any]
 Path = tuple[str | int, ...]
 Group = frozenset[Path]
@@ -17,7 +19,7 @@ Group = frozenset[Path]
 Fails = Callable[[Json], bool]
 
 ROUNDS = 4
-_TURNS = ("messages", "input", "contents")
+_TURNS = tuple(sorted(list_names()))
 _PARTS = ("content", "parts", "tool_calls")
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _KEPT = frozenset(

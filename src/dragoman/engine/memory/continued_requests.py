@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -35,8 +35,6 @@ SHORTEST = 16 * 1024
 """Bytes of a body that is worth remembering. A shorter one is read as fast as it is found."""
 SHORTEST_LIST = 8 * 1024
 """Bytes of a list of messages that is worth remembering."""
-_LISTS = {name: re.compile(rb'"%b"\s{0,8}:\s{0,8}\[' % name.encode()) for name in ("messages", "input", "contents")}
-_HEADS = {name: b'"%b":[' % name.encode() for name in _LISTS}
 _NEXT = re.compile(rb"[ \t\r\n]{0,1000}([,\]])")
 
 
@@ -114,7 +112,7 @@ def recognise(dialect: str, body: bytes, caller: CallerMemory | None) -> KnownBo
         return KnownBody(body, caller)
     last = shelf.last
     top = last.top if last is not None and last.top.fits(body) else None
-    begin = len(top.before) if top is not None else _find_list(body, registry.dialect(dialect).requests.list_name, last)
+    begin = len(top.before) if top is not None else _find_list(body, registry.dialect(dialect).list_name, last)
     kept, common = caller.find(dialect, body, begin) if begin >= 0 else (None, 0)
     return KnownBody(body, caller, begin, top, kept, common)
 
@@ -127,7 +125,7 @@ def parse_remembered(
     dialect: str, known: KnownBody, caller: CallerMemory, headers: Mapping[str, str] | None, continues: bool = False
 ) -> Ask:
     """A request as an Ask. Raises MalformedRequest or DuplicateKey, and with `continues` NotContinued."""
-    codec, body = registry.dialect(dialect).requests, known.body
+    one, body = registry.dialect(dialect), known.body
     if known.kept is not None and known.common >= SHORTEST_LIST:
         number = known.kept.checkpoint_within(known.common)
         for place in range(number, max(number - 2, -1), -1):  # one before, if no turn of the model follows any more
@@ -137,15 +135,15 @@ def parse_remembered(
     if continues:
         raise NotContinued
     opened = open_body(body)
-    raw = opened.members.get(codec.list_name, b"")
+    raw = opened.members.get(one.list_name, b"")
     if len(raw) < SHORTEST_LIST:
-        return codec.parse(_opened(opened), headers=headers)
+        return one.requests.parse(_opened(opened), headers=headers)
     reading = ListReading()
-    ask = codec.parse(_opened(replace(opened, reading=reading)), headers=headers)
-    begin = find_member(body, opened.members, codec.list_name)
+    ask = one.requests.parse(_opened(replace(opened, reading=reading)), headers=headers)
+    begin = find_member(body, opened.members, one.list_name)
     if reading.done is None or ask.repairs or begin < 0 or opened.source is not body:
         return ask
-    top = _make_top(codec.list_name, opened, body[:begin], body[begin + len(raw) :])
+    top = _make_top(one.list_name, opened, body[:begin], body[begin + len(raw) :])
     sent = SentList(body, begin, begin + len(raw))
     new = caller.keep(dialect, ReadConversation(top, sent, reading.done))
     return replace(ask, known=_known(caller, ask, new, reading))
@@ -180,14 +178,21 @@ def _opened(opened: OpenBody) -> OpenedBytes:
     return body
 
 
+@cache
+def _list_head(name: str) -> tuple[bytes, re.Pattern[bytes]]:
+    """How a list of messages begins: as most clients write it, and as anybody may."""
+    quoted = b'"%b"' % name.encode()
+    return quoted + b":[", re.compile(quoted + rb"\s{0,8}:\s{0,8}\[")
+
+
 def _find_list(body: bytes, name: str, last: KeptConversation | None) -> int:
     """Where the list of messages seems to begin. Whether it does is seen when the body is opened. Nearly always it is
     where it was on the turn before."""
-    head = _HEADS[name]
+    head, pattern = _list_head(name)
     likely = -1 if last is None else len(last.top.before)
     if likely >= len(head) and body.startswith(head, likely + 1 - len(head)):
         return likely
-    found = _LISTS[name].search(body, max(body.find(head[:-2]), 0))
+    found = pattern.search(body, max(body.find(head[:-2]), 0))
     return -1 if found is None else found.end() - 1
 
 
@@ -196,7 +201,7 @@ def _parse_rest(
 ) -> Ask | None:
     """The request, parsed from a checkpoint of what is kept. None if that cannot be done. `place`: the number of the
     checkpoint up to which both are the same."""
-    codec, body, kept, begin = registry.dialect(dialect).requests, known.body, known.kept, known.begin
+    one, body, kept, begin = registry.dialect(dialect), known.body, known.kept, known.begin
     assert kept is not None
     following = _NEXT.match(body, begin + kept.ends[place])
     if following is None:
@@ -204,17 +209,17 @@ def _parse_rest(
     rest = following.end() if following[1] == b"," else following.start(1)
     reading = ListReading(kept.read, kept.read.checkpoints[place], place)
     try:
-        opened, top = _open_rest(codec.list_name, known, rest)
+        opened, top = _open_rest(one.list_name, known, rest)
         if opened is None:
             return None
-        ask = codec.parse(_opened(replace(opened, source=body, reading=reading)), headers=headers)
+        ask = one.requests.parse(_opened(replace(opened, source=body, reading=reading)), headers=headers)
     except RequestError:
         return None
     if reading.done is None:
         return None
     sent = SentList(body, begin, len(body) - len(top.after))
     members: dict[str, bytes | msgspec.Raw] = dict(ask.members)
-    members[codec.list_name] = msgspec.Raw(memoryview(body)[begin : sent.end])
+    members[one.list_name] = msgspec.Raw(memoryview(body)[begin : sent.end])
     new = caller.keep(dialect, ReadConversation(top, sent, reading.done), kept, place)
     return replace(ask, members=members, known=_known(caller, ask, new, reading, kept.ends[place]))
 
