@@ -109,6 +109,7 @@ def test_a_limit_that_another_try_does_not_change_is_told_as_one(
     before = len(behind.seen)
     told = ask(running, client)
     assert (told.status_code, told.headers["x-should-retry"], len(behind.seen) - before) == (429, "false", 1)
+    assert ("PerDay" in told.text) == (client == "gemini"), "Gemini's CLI reads no header"
 
 
 def test_codex_reads_the_limit_of_a_plan(running: Running, behind: Upstream) -> None:

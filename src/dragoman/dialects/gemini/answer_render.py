@@ -499,7 +499,7 @@ def error_body(failure: Failure) -> tuple[int, bytes]:
 
 def _error_details(failure: Failure) -> Iterator[dict[str, Any]]:
     """What Gemini CLI acts on: it waits for the delay, and takes a quota of the day for final."""
-    if failure.kind is FailureKind.QUOTA:
+    if failure.kind is FailureKind.QUOTA or (failure.is_final and failure.kind.retryable):
         yield {"@type": f"{_TYPES}QuotaFailure", "violations": [{"quotaId": "SpendPerDay"}]}
     if failure.retry_after is not None:
         yield {"@type": f"{_TYPES}RetryInfo", "retryDelay": f"{plain_seconds(failure.retry_after)}s"}
