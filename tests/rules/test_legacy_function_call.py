@@ -47,6 +47,15 @@ def test_each_call_keeps_its_own_result() -> None:
     assert len(set(ids)) == 2
 
 
+def test_a_call_in_both_forms_stays_once() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
+    asked = {**OLD[1], "tool_calls": [call]}
+    answer = {"role": "tool", "tool_call_id": "a", "content": "ok"}
+    done = run(legacy_function_call, {"messages": [HI, asked, answer]}, REFUSES)
+    assert done.json["messages"] == [HI, {"role": "assistant", "content": None, "tool_calls": [call]}, answer]
+    assert done.changes == [("/messages/1/function_call", "nothing", False)]
+
+
 @pytest.mark.parametrize(
     ("body", "at"),
     [

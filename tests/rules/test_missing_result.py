@@ -70,15 +70,16 @@ def test_the_result_of_a_custom_call_is_a_custom_one() -> None:
     assert made.custom
 
 
-def test_an_old_call_gets_an_old_result() -> None:
+def test_an_old_call_has_no_id_to_answer() -> None:
     messages = [
         {"role": "user", "content": "Hi"},
-        {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "user", "content": "Hm"},
     ]
-    done = run(missing_result, {"messages": messages}, REFUSES)
-    (made,) = done.conversation.messages[2].parts
-    assert isinstance(made, Result)
-    assert made.wire_form == "function_call"
+    assert run(missing_result, {"messages": messages}, REFUSES).untouched
+    assert sent({"messages": messages}, "openai/gpt-4o").json["messages"] == messages
+    told = sent({"messages": messages}, "anthropic/claude-opus-4-8", source="openai-chat")
+    assert ("missing-result", "/messages/1/function_call", "nothing", True) in told.changes
 
 
 def test_adapt_for_a_real_provider() -> None:

@@ -1,7 +1,8 @@
 """Calls and tools in the old Chat form: `functions`, `function_call`, the role `function`.
 
 OpenAI replaced this form with tools, and many providers never took it. Functions become tools, calls become tool calls,
-and the role `function` becomes `tool`. The old form has no call ids, so each call gets an id made from its place.
+and the role `function` becomes `tool`. The old form has no call ids, so each call gets an id made from its place. A
+call that a turn holds in both forms stays once.
 
 Loses nothing.
 
@@ -54,9 +55,17 @@ def legacy_function_call(conversation: Conversation, context: Context) -> Rewrit
 
 
 def _modern(message: Message, part: Part) -> Swap | None:
+    if isinstance(part, Call) and part.wire_form == LEGACY and any(_is_copy(part, one) for one in message.parts):
+        return Swap((), "left out a function call that its turn holds as a tool call too")
     if isinstance(part, (Call, Result)) and part.wire_form == LEGACY:
         return Swap((replace(part, wire_form=""),), "wrote a function call the new way")
     return None
+
+
+def _is_copy(legacy: Call, part: Part) -> bool:
+    if not isinstance(part, Call) or part.wire_form == LEGACY:
+        return False
+    return (part.name, part.arguments) == (legacy.name, legacy.arguments)
 
 
 def _modern_tool(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:

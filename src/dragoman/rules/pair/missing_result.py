@@ -1,7 +1,8 @@
 """A call that has no result.
 
 The run was interrupted, or the result was trimmed away. Providers demand a result for every call. One is made up right
-after the call, with words that say so (`texts.missing_tool_result`).
+after the call, with words that say so (`texts.missing_tool_result`). A target that takes Chat's old `function_call`
+demands none for it, since it has no id.
 
 Loses nothing; adds a result that no tool gave.
 
@@ -24,7 +25,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.pairs import Spot, pair
-from dragoman.conversation.parts import Call, Part, Result, Text
+from dragoman.conversation.parts import LEGACY, Call, Part, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
@@ -38,7 +39,11 @@ from dragoman.rules.rule import rule
     loses=Loss.NOTHING,
 )
 def missing_result(conversation: Conversation, context: Context) -> Rewrite:
-    unanswered = frozenset(pair(conversation.messages).unanswered)
+    unanswered = frozenset(
+        (at, index)
+        for at, index in pair(conversation.messages).unanswered
+        if context.translated or not _is_legacy(conversation.messages[at].parts[index])
+    )
     if not unanswered:
         return Rewrite(conversation)
     words = Text(quote(context.text("missing_tool_result")))
@@ -57,6 +62,11 @@ def missing_result(conversation: Conversation, context: Context) -> Rewrite:
     if waiting:
         messages.append(_turn(waiting))
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
+
+
+def _is_legacy(part: Part) -> bool:
+    """Whether it is a call that has no id to answer. A target that takes this form demands no result."""
+    return isinstance(part, Call) and part.wire_form == LEGACY
 
 
 def _turn(results: list[Part]) -> Message:
