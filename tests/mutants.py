@@ -6,7 +6,7 @@ tests/rules and tests/engine. A mutant that keeps them green survives, and the r
 
     python tests/mutants.py             breaks everything, and writes docs/reference/mutants.md
     python tests/mutants.py --check     fails if that page does not list today's mutants
-    python tests/mutants.py late-system breaks the rules and lessons that are named
+    python tests/mutants.py late-system breaks the rules and lessons that are named, and writes their rows of the page
 """
 
 from __future__ import annotations
@@ -280,7 +280,8 @@ def survived(result: Killed) -> bool:
     return not result.test
 
 
-def page(results: list[Killed]) -> str:
+def page(results: list[Killed], before: str = "") -> str:
+    """The page. What has no result keeps its row of the page before."""
     lines = [
         "<!-- Written by tests/mutants.py; `make mutants` writes it anew. -->",
         "",
@@ -289,9 +290,15 @@ def page(results: list[Killed]) -> str:
         "Each rule and each lesson, broken in several ways, and the first test that fails. `make mutants` breaks them",
         "all; one that no test of `tests/rules` and `tests/engine` notices fails the run.",
     ]
-    for kind, title, off in (("rule", "Rules", SWITCHED_OFF), ("lesson", "Lessons", TEACHES_NOTHING)):
+    for kind, title, off, known in (
+        ("rule", "Rules", SWITCHED_OFF, [rule.name for rule in ORDER]),
+        ("lesson", "Lessons", TEACHES_NOTHING, [lesson.name for lesson in LESSONS]),
+    ):
         lines += ["", f"## {title}", "", f"| {kind} | fails when it {off} | fails too when it |", "| --- | --- | --- |"]
-        lines += [_row(name, off, found) for name, found in _by_name(results, kind).items()]
+        section = before.partition(f"## {title}\n")[2].partition("\n## ")[0]
+        rows = {line.split(" | ")[0].strip("| "): line for line in section.splitlines() if line.startswith("| ")}
+        rows |= {name: _row(name, off, found) for name, found in _by_name(results, kind).items()}
+        lines += [rows[name] for name in known if name in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -329,12 +336,13 @@ def main(arguments: list[str]) -> int:
     for mutant in survivors:
         print(f"survived: {mutant.kind} {mutant.name} {mutant.how}")
     print(f"{len(results)} mutants, {len(survivors)} survived, {time.monotonic() - since:.0f} s")
-    if survivors or names:
-        return 1 if survivors else 0
-    text = page(results)
+    if survivors:
+        return 1
+    before = PAGE.read_text("utf-8") if PAGE.exists() else ""
+    text = page(results, before if names else "")
     if "--check" not in arguments:
         PAGE.write_text(text, "utf-8")
-    elif not PAGE.exists() or listed(PAGE.read_text("utf-8")) != listed(text):
+    elif listed(before) != listed(text):
         print("docs/reference/mutants.md is stale; run: make mutants", file=sys.stderr)
         return 1
     return 0
