@@ -51,12 +51,12 @@ def test_a_stale_page_is_named(generate: ModuleType, pages: dict[str, str], caps
 
 
 def test_every_rule_has_its_page(pages: dict[str, str]) -> None:
-    assert [name for name in BY_NAME if f"### {name}\n" not in pages["rules.md"]] == []
+    assert [name for name in BY_NAME if f"### {name}\n" not in pages["rules.md"]] == [], "run: make docs"
 
 
 def test_every_fact_is_in_the_catalogue(pages: dict[str, str]) -> None:
     for name in Facts.__struct_fields__:
-        assert f"| `{name}` |" in pages["facts.md"]
+        assert f"| `{name}` |" in pages["facts.md"], f"{name} is missing; run: make docs"
 
 
 def test_rules_name_the_facts_that_they_read(pages: dict[str, str]) -> None:

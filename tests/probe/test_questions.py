@@ -45,7 +45,8 @@ def test_a_server_of_stated_facts_does_what_a_declaration_asks_for(question: Que
     """It shares no code with the declarations, so they are held to each other here."""
     body, wider = CHAT.form.body([question]), WIDER.get(question.settles, {})
     assert asking(stated({**wider, question.settles: "accepts"}))(body) is None
-    assert asking(stated({**wider, question.settles: "refuses"}))(body) is not None
+    refusal = asking(stated({**wider, question.settles: "refuses"}))(body)
+    assert refusal is not None, "teach emulators/chat/stated_facts.py the fact"
 
 
 def test_conditions_name_earlier_questions() -> None:

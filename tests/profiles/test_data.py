@@ -70,7 +70,8 @@ def proofs(profile: Profile) -> set[str]:
 
 def test_every_profile_has_a_judge_and_examples() -> None:
     """K4."""
-    assert set(NAMES) == set(JUDGES) == set(EXAMPLES)
+    assert set(NAMES) == set(JUDGES), "tests/judges.py names the emulator of each"
+    assert set(NAMES) == set(EXAMPLES), "tests/profiles/examples.py has a model for each glob"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -81,61 +81,58 @@ class Trait(IntFlag):
 
 
 # Plain numbers for the walk: an IntFlag's own arithmetic costs a microsecond each time.
-_NAMES = Trait.__members__
-(
-    _ALWAYS,
-    _MESSAGE_EXTRAS,
-    _PART_EXTRAS,
-    _TOP_EXTRAS,
-    _UNKNOWN_ROLE,
-    _NO_PARTS,
-    _BLANK_TEXT,
-    _BAD_ARGUMENTS,
-    _NAMED,
-    _CALLS,
-    _ODD_IDS,
-    _ODD_NAMES,
-    _CUSTOM_CALLS,
-    _UNPAIRED,
-    _DUPLICATE_ID,
-    _REASONING,
-    _SIGNED,
-    _SYSTEM,
-    _DEVELOPER,
-    _LATE_SYSTEM,
-    _MANY_SYSTEMS,
-    _INLINE_SYSTEM,
-    _MIXED_SYSTEM,
-    _SYSTEM_PARTS,
-    _LEADING_ASSISTANT,
-    _TRAILING_ASSISTANT,
-    _REPEATED_ROLE,
-    _USER_AFTER_TOOL,
-    _NO_USER_TURN,
-    _MIXED_PARTS,
-    _MEDIA,
-    _RESULT_PARTS,
-    _RESULT_ERROR,
-    _REFUSAL,
-    _CITATION,
-    _OPAQUE,
-    _LISTED,
-    _HINTS,
-    _TOOLS,
-    _TOOL_EXTRAS,
-    _CUSTOM_TOOLS,
-    _LEGACY,
-    _NATIVE_TOOLS,
-    _EMPTY_TOOLS,
-    _SETTINGS,
-    _CHOICE,
-    _FORMAT,
-    _THINKING,
-    _SEVERAL_ANSWERS,
-    _SINGLE_CALL,
-    _NULLS,
-    _NEAR_MISSES,
-) = (int(trait) for trait in _NAMES.values())
+_ALWAYS = int(Trait.ALWAYS)
+_MESSAGE_EXTRAS = int(Trait.MESSAGE_EXTRAS)
+_PART_EXTRAS = int(Trait.PART_EXTRAS)
+_TOP_EXTRAS = int(Trait.TOP_EXTRAS)
+_UNKNOWN_ROLE = int(Trait.UNKNOWN_ROLE)
+_NO_PARTS = int(Trait.NO_PARTS)
+_BLANK_TEXT = int(Trait.BLANK_TEXT)
+_BAD_ARGUMENTS = int(Trait.BAD_ARGUMENTS)
+_NAMED = int(Trait.NAMED)
+_CALLS = int(Trait.CALLS)
+_ODD_IDS = int(Trait.ODD_IDS)
+_ODD_NAMES = int(Trait.ODD_NAMES)
+_CUSTOM_CALLS = int(Trait.CUSTOM_CALLS)
+_UNPAIRED = int(Trait.UNPAIRED)
+_DUPLICATE_ID = int(Trait.DUPLICATE_ID)
+_REASONING = int(Trait.REASONING)
+_SIGNED = int(Trait.SIGNED)
+_SYSTEM = int(Trait.SYSTEM)
+_DEVELOPER = int(Trait.DEVELOPER)
+_LATE_SYSTEM = int(Trait.LATE_SYSTEM)
+_MANY_SYSTEMS = int(Trait.MANY_SYSTEMS)
+_INLINE_SYSTEM = int(Trait.INLINE_SYSTEM)
+_MIXED_SYSTEM = int(Trait.MIXED_SYSTEM)
+_SYSTEM_PARTS = int(Trait.SYSTEM_PARTS)
+_LEADING_ASSISTANT = int(Trait.LEADING_ASSISTANT)
+_TRAILING_ASSISTANT = int(Trait.TRAILING_ASSISTANT)
+_REPEATED_ROLE = int(Trait.REPEATED_ROLE)
+_USER_AFTER_TOOL = int(Trait.USER_AFTER_TOOL)
+_NO_USER_TURN = int(Trait.NO_USER_TURN)
+_MIXED_PARTS = int(Trait.MIXED_PARTS)
+_MEDIA = int(Trait.MEDIA)
+_RESULT_PARTS = int(Trait.RESULT_PARTS)
+_RESULT_ERROR = int(Trait.RESULT_ERROR)
+_REFUSAL = int(Trait.REFUSAL)
+_CITATION = int(Trait.CITATION)
+_OPAQUE = int(Trait.OPAQUE)
+_LISTED = int(Trait.LISTED)
+_HINTS = int(Trait.HINTS)
+_TOOLS = int(Trait.TOOLS)
+_TOOL_EXTRAS = int(Trait.TOOL_EXTRAS)
+_CUSTOM_TOOLS = int(Trait.CUSTOM_TOOLS)
+_LEGACY = int(Trait.LEGACY)
+_NATIVE_TOOLS = int(Trait.NATIVE_TOOLS)
+_EMPTY_TOOLS = int(Trait.EMPTY_TOOLS)
+_SETTINGS = int(Trait.SETTINGS)
+_CHOICE = int(Trait.CHOICE)
+_FORMAT = int(Trait.FORMAT)
+_THINKING = int(Trait.THINKING)
+_SEVERAL_ANSWERS = int(Trait.SEVERAL_ANSWERS)
+_SINGLE_CALL = int(Trait.SINGLE_CALL)
+_NULLS = int(Trait.NULLS)
+_NEAR_MISSES = int(Trait.NEAR_MISSES)
 
 _BLANK_HEADS = b' "\\'
 _NO_SETTINGS = Settings()
