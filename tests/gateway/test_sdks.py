@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import anthropic
+import httpx
+import openai
 import pytest
 from tests.gateway.speakers import SPEAKERS, AskedFor, ReceivedAnswer, Speaker
 from tests.gateway.stage import Stage
@@ -113,3 +116,17 @@ async def test_instructions_in_the_middle(world: Stage, dialect: str, model: str
     client.instruct("Answer in French.")
     assert (await client.say("Hello again")).text == "Salut."
     assert "Answer in French." in json.dumps(world.check(model, at_least=2)[1].body)
+
+
+def test_an_answer_has_the_id_of_its_report(world: Stage) -> None:
+    world.script("qwen", "One.", "Two.", "Three.")
+    chat = openai.OpenAI(api_key="k", base_url=f"{world.url}/v1")
+    said: list[Any] = [{"role": "user", "content": "Hi"}]
+    claude = anthropic.Anthropic(api_key="k", base_url=world.url)
+    ids = [
+        chat.chat.completions.create(model="qwen", messages=said)._request_id,
+        chat.responses.create(model="qwen", input="Hi")._request_id,
+        claude.messages.create(model="qwen", max_tokens=9, messages=said)._request_id,
+    ]
+    for id in ids:
+        assert httpx.get(f"{world.url}/dragoman/requests/{id}").json()["id"] == id

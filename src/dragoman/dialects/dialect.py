@@ -621,6 +621,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     ping: bytes = b""
     """What its clients take for a sign of life between two events of a stream; empty if there is no such thing."""
+    id_header: bytes = b""
+    """Where its SDKs look for the id of an answer; empty if they do not."""
     frame_form: FrameForm = FrameForm.STANDARD
     """What its clients read of an event of a stream."""
     stream_end: bytes = b""

@@ -178,6 +178,7 @@ DIALECT = Dialect(
     headers={"anthropic-version": "2023-06-01"},
     passed_headers=("anthropic-beta", "anthropic-version"),
     limit_prefixes=("anthropic-ratelimit-",),
+    id_header=b"request-id",
     ping=b'event: ping\ndata: {"type": "ping"}\n\n',
     account_headers=("anthropic-workspace-id",),
     asks_for_reasoning=_asks_for_reasoning,

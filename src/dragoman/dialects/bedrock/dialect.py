@@ -147,6 +147,7 @@ DIALECT = Dialect(
     request_path=request_path,
     model_in_path=True,
     framing=Framing.EVENT_STREAM,
+    id_header=b"x-amzn-requestid",
     client_framing=_event_stream,
     recognise=_recognise,
     asks_for_reasoning=_asks_for_reasoning,

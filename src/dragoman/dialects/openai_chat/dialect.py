@@ -79,6 +79,7 @@ DIALECT = Dialect(
     relayed_paths=RELAYED_PATHS,
     limit_header=LIMIT_HEADER,
     limit_prefixes=("x-ratelimit-", "x-codex-"),
+    id_header=b"x-request-id",
     ping=b": ping\n\n",
     account_headers=("chatgpt-account-id", "openai-organization", "openai-project"),
     recognise=_recognise,

@@ -75,6 +75,7 @@ DIALECT = Dialect(
     passed_headers=("openai-beta",),
     limit_header=LIMIT_HEADER,
     limit_prefixes=("x-ratelimit-", "x-codex-"),
+    id_header=b"x-request-id",
     ping=b'event: keepalive\ndata: {"type":"keepalive"}\n\n',  # Codex counts no comment as a sign of life
     account_headers=("chatgpt-account-id", "openai-organization", "openai-project"),
     relayed_paths=RELAYED_PATHS | {"/responses/compact"},

@@ -247,7 +247,7 @@ async def _answer(request: ServedRequest, record: RequestRecord, dispatch: Dispa
         record.answer = end.body
         record.spent = await dispatch.work.run(exchange.spent) if dispatch.work.is_large else exchange.spent()
         record.cost = find_cost(exchange, record.spent)
-        await outbound.whole(200, end.body, _headers(record))
+        await outbound.whole(200, end.body, _answer_headers(record))
     else:
         await _stream(request, record, dispatch, end)
     if exchange.destination is not None and exchange.destination.compact is not None:
@@ -275,7 +275,7 @@ async def _stream(
     content_type = framing.content_type.encode()
     ping = client.ping if framing is Framing.SSE else b""
     try:
-        await outbound.streamed(pieces, _headers(record), content_type, server.write_timeout, ping)
+        await outbound.streamed(pieces, _answer_headers(record), content_type, server.write_timeout, ping)
     except TimeoutError:
         record.failure = Failure(FailureKind.NETWORK, "the client did not read its answer", GONE)
         raise ClientGone from None
@@ -336,6 +336,12 @@ async def _refuse(outbound: Outbound, record: RequestRecord, failure: Failure) -
     else:
         await outbound.failed_stream(failed, _headers(record))
     record.status = outbound.status
+
+
+def _answer_headers(record: RequestRecord) -> Headers:
+    """The headers of an answer that is no error: those have the id by themselves."""
+    name = registry.dialect(record.dialect).id_header
+    return [(name, record.id.encode()), *_headers(record)] if name else _headers(record)
 
 
 def _headers(record: RequestRecord) -> Headers:
