@@ -55,17 +55,14 @@ class CacheEntry(NamedTuple):
     """Kept alive with it, if the key is its id: nothing else can get that id then."""
 
 
-class CachePool:
+class CachePool(msgspec.Struct, eq=False):
     """The bytes that several caches share."""
 
-    __slots__ = ("_young", "budget", "caches", "lock", "old")
-
-    def __init__(self, budget: int = BUDGET) -> None:
-        self.budget = budget
-        self.caches: list[BoundedCache[Any]] = []
-        self._young = 0
-        self.old = 0
-        self.lock = RLock()  # large requests are compiled in a thread of their own
+    budget: int = BUDGET
+    caches: list[BoundedCache[Any]] = []
+    _young: int = 0
+    old: int = 0
+    lock: RLock = msgspec.field(default_factory=RLock)
 
     @property
     def held(self) -> int:

@@ -98,17 +98,14 @@ def text_of_arguments(call: Call) -> bytes:
     return arguments if arguments[:1] == b'"' else quote(arguments.decode())
 
 
-class Folding:
+class Folding(msgspec.Struct, eq=False):
     """Events on their way to a reply. Usable piecemeal by whoever has to watch a stream as it goes by."""
 
-    __slots__ = ("_choices", "ended", "failure", "reply", "usage")
-
-    def __init__(self) -> None:
-        self.reply = Reply()
-        self.usage: Usage | None = None
-        self.failure: Failure | None = None
-        self.ended = False
-        self._choices: dict[int, _Folded] = {}
+    reply: Reply = msgspec.field(default_factory=Reply)
+    usage: Usage | None = None
+    failure: Failure | None = None
+    ended: bool = False
+    _choices: dict[int, _Folded] = {}
 
     def add(self, event: Event) -> None:
         _ADD[type(event)](self, event)
@@ -194,32 +191,26 @@ class Folding:
 _ADD = methods_by_event(Folding)
 
 
-class _Piece:
+class _Piece(msgspec.Struct, eq=False):
     """A part that is still growing."""
 
-    __slots__ = ("call", "citations", "extras", "field", "kind", "literals", "media", "redacted", "state")
-
-    def __init__(self, kind: type[Part]) -> None:
-        self.kind = kind
-        self.literals: list[bytes] = []
-        self.citations: list[Citation] = []
-        self.media: list[MediaDelta] = []
-        self.extras: Extras | None = None
-        self.call: CallStarted | None = None
-        self.state: Opaque | None = None
-        self.redacted = False
-        self.field = ""
+    kind: type[Part]
+    literals: list[bytes] = []
+    citations: list[Citation] = []
+    media: list[MediaDelta] = []
+    extras: Extras | None = None
+    call: CallStarted | None = None
+    state: Opaque | None = None
+    redacted: bool = False
+    field: str = ""
 
 
-class _Folded:
+class _Folded(msgspec.Struct, eq=False):
     """A choice that is still growing."""
 
-    __slots__ = ("logprobs", "pieces", "stop")
-
-    def __init__(self) -> None:
-        self.pieces: dict[int, _Piece] = {}
-        self.logprobs: list[Json] = []
-        self.stop: Stopped | None = None
+    pieces: dict[int, _Piece] = {}
+    logprobs: list[Json] = []
+    stop: Stopped | None = None
 
     def piece(self, index: int, kind: type[Part]) -> _Piece:
         found = self.pieces.get(index)

@@ -153,14 +153,11 @@ class ToolRun(msgspec.Struct, frozen=True, gc=False):
         return replace(result, id=self.id or result.id, is_open=False, goes_back=goes_back, **asked)
 
 
-class AskedRuns:
+class AskedRuns(msgspec.Struct, eq=False):
     """Halves of runs that were asked for, until their other halves come. Each is looked at a few times at most."""
 
-    __slots__ = ("_by_family", "_by_id")
-
-    def __init__(self) -> None:
-        self._by_id: dict[tuple[Family, str], tuple[ToolRun, int]] = {}
-        self._by_family: dict[Family, list[tuple[ToolRun, int]]] = {}
+    _by_id: dict[tuple[Family, str], tuple[ToolRun, int]] = {}
+    _by_family: dict[Family, list[tuple[ToolRun, int]]] = {}
 
     def copy(self) -> AskedRuns:
         made = AskedRuns()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.state import StateConfig
 from dragoman.config.schema.store import StoreConfig
@@ -22,10 +24,7 @@ def state_of(config: StoreConfig) -> StateConfig:
     return config.state if isinstance(config, StoreOptions) else StateConfig()
 
 
-class StoreSettings:
+class StoreSettings(Struct, eq=False):
     """One for all parts of a store: each looks here when it needs a value."""
 
-    __slots__ = ("config",)
-
-    def __init__(self, config: StoreConfig) -> None:
-        self.config = config
+    config: StoreConfig

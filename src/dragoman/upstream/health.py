@@ -10,6 +10,8 @@ from time import perf_counter
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
+from msgspec import Struct
+
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.upstream.destinations import HttpDestination
 
@@ -43,15 +45,12 @@ class SharedPauses(Protocol):
     def resting(self) -> dict[str, float]: ...
 
 
-class Record:
+class Record(Struct, eq=False):
     """What is known of one destination."""
 
-    __slots__ = ("failures", "trying", "until")
-
-    def __init__(self) -> None:
-        self.failures = 0
-        self.until = 0.0
-        self.trying = False
+    failures: int = 0
+    until: float = 0.0
+    trying: bool = False
 
 
 class Health:

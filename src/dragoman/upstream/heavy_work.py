@@ -19,6 +19,8 @@ from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from dragoman.conversation.failures import Failure, FailureKind
 
 Result = TypeVar("Result")
@@ -203,16 +205,13 @@ class HeavyWork:
             self._jobs.put(None)
 
 
-class RequestWork:
+class RequestWork(Struct, eq=False):
     """Where the work for one request is done: on the event loop while it is small, in a thread once it is large."""
 
-    __slots__ = ("_heavy", "_key", "is_large")
-
-    def __init__(self, heavy: HeavyWork, key: str, is_large: bool) -> None:
-        self.is_large = is_large
-        """Of an answer or media that are large it becomes true, too."""
-        self._heavy = heavy
-        self._key = key
+    _heavy: HeavyWork
+    _key: str
+    is_large: bool
+    """Of an answer or media that are large it becomes true, too."""
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """A caller that is cancelled does not wait for it."""

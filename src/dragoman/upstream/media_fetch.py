@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from msgspec import Struct, field
+
 from dragoman.config.schema.media import MediaConfig
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.upstream.transport.address_guard import is_named_host, public_only
@@ -32,15 +34,12 @@ _BUSY = Failure(
 )
 
 
-class HeldMedia:
+class HeldMedia(Struct, eq=False):
     """The bytes of media that were fetched for one request. They count among those of all requests until it lets go of
     them, or is gone."""
 
-    __slots__ = ("_add_to_all", "size")
-
-    def __init__(self, add_to_all: Callable[[int], None]) -> None:
-        self.size = 0
-        self._add_to_all = add_to_all
+    _add_to_all: Callable[[int], None]
+    size: int = 0
 
     def add(self, size: int) -> None:
         self.size += size
@@ -60,14 +59,11 @@ class MediaRefused(Exception):
         self.failure = failure
 
 
-class _Waiting:
+class _Waiting(Struct, eq=False):
     """A request that waits for room of `size` bytes. `turn` is done when it has it."""
 
-    __slots__ = ("size", "turn")
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    size: int
+    turn: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class MediaFetcher:

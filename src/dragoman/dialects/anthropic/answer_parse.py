@@ -71,17 +71,14 @@ _DELTA = frozenset({"type", "delta", "usage"})
 _text = msgspec.json.Decoder(str).decode
 
 
-class _OpenBlock:
+class _OpenBlock(msgspec.Struct, eq=False):
     """A block that is not closed yet. Its part begins with its first event: an empty block is no part."""
 
-    __slots__ = ("citations", "fields", "fragments", "kind", "part")
-
-    def __init__(self, kind: str, fields: Mapping[str, Raw]) -> None:
-        self.kind = kind
-        self.fields = fields
-        self.part = -1
-        self.citations: list[Json] = []
-        self.fragments: list[str] = []
+    kind: str
+    fields: Mapping[str, Raw]
+    part: int = -1
+    citations: list[Json] = []
+    fragments: list[str] = []
 
 
 class AnthropicAnswerParser:
@@ -325,13 +322,10 @@ MOST_MEMBERS = 64
 SHORT, LONG = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
 
 
-class UsageCounter:
+class UsageCounter(msgspec.Struct, eq=False):
     """Usage that comes in pieces. What a later piece leaves out still holds."""
 
-    __slots__ = ("_fields",)
-
-    def __init__(self) -> None:
-        self._fields: dict[str, Any] = {}
+    _fields: dict[str, Any] = {}
 
     def add(self, raw: bytes) -> bool:
         """Take one `usage` object; False if it holds no counts."""

@@ -66,34 +66,28 @@ _NOT_KEPT = frozenset({"role", "stopReason", "usage", "output", "metrics", "p"})
 """Members with a meaning of their own, the time that the provider took, and the padding of frames."""
 
 
-class _OpenContentBlock:
+class _OpenContentBlock(msgspec.Struct, eq=False):
     """A block that is not closed yet. Its part begins with its first event: an empty block is no part."""
 
-    __slots__ = ("fields", "fragments", "kind", "part", "pieces")
-
-    def __init__(self, kind: str, fields: Mapping[str, Raw]) -> None:
-        self.kind = kind
-        self.fields = fields
-        self.part = -1
-        self.fragments: list[bytes] = []
-        self.pieces: list[Json] = []
+    kind: str
+    fields: Mapping[str, Raw]
+    part: int = -1
+    fragments: list[bytes] = []
+    pieces: list[Json] = []
 
 
-class BedrockAnswerParser:
+class BedrockAnswerParser(msgspec.Struct, eq=False):
     """An answer on its way in: the open blocks and the number of parts."""
 
-    __slots__ = ("_blocks", "_called", "_late", "_parts", "_seed", "_started", "_stop", "origin", "over")
-
-    def __init__(self, origin: Origin, seed: str = "") -> None:
-        self.origin = origin
-        self._seed = seed
-        self._blocks: dict[int, _OpenContentBlock] = {}
-        self._late: dict[str, Json] = {}
-        self._parts = 0
-        self._called = False
-        self._started = False
-        self._stop: str | None = None
-        self.over = False
+    origin: Origin
+    _seed: str = ""
+    _blocks: dict[int, _OpenContentBlock] = {}
+    _late: dict[str, Json] = {}
+    _parts: int = 0
+    _called: bool = False
+    _started: bool = False
+    _stop: str | None = None
+    over: bool = False
 
     @property
     def is_stopped(self) -> bool:

@@ -69,14 +69,11 @@ def render_logprobs(tokens: Json) -> Json | None:
     return encode(items) if items else None
 
 
-class CitedText:
+class CitedText(msgspec.Struct, eq=False):
     """A text that citations are about. It is decoded once, however many there are."""
 
-    __slots__ = ("_decoded", "_literals")
-
-    def __init__(self) -> None:
-        self._decoded = ""
-        self._literals: list[bytes] = []
+    _decoded: str = ""
+    _literals: list[bytes] = []
 
     def add(self, literal: bytes) -> None:
         self._literals.append(literal)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Result
 from dragoman.errors import Unrepresentable
@@ -12,19 +14,16 @@ _FEW = 8
 """So many parts are looked through for each result. With more of them, an index of the calls costs less."""
 
 
-class ToolNames:
+class ToolNames(Struct, eq=False):
     """The names of the tools that results answer: a result here carries the name, elsewhere only the call does.
 
     The call mostly stands in the message right before, among a few parts. If it does not, the messages are searched,
     each once.
     """
 
-    __slots__ = ("_messages", "_names", "_searched")
-
-    def __init__(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
-        self._names: dict[str, str] = {}
-        self._searched = 0
+    _messages: Sequence[Message]
+    _names: dict[str, str] = {}
+    _searched: int = 0
 
     def of(self, result: Result, here: int) -> str:
         """The name of the last call with the result's id before the message `here`. Raises Unrepresentable."""

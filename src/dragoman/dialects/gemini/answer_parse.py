@@ -185,20 +185,17 @@ class _OpenCandidate(msgspec.Struct):
         return self.part
 
 
-class GeminiAnswerParser:
+class GeminiAnswerParser(msgspec.Struct, eq=False):
     """An answer on its way in: the candidates and the usage. `seed` stands in for a missing response id."""
 
-    __slots__ = ("_blocked", "_choices", "_ids", "_usage_pieces", "begun", "origin", "over", "seed")
-
-    def __init__(self, origin: Origin, seed: str = "") -> None:
-        self.origin = origin
-        self.seed = seed
-        self.begun = False
-        self.over = False
-        self._choices: dict[int, _OpenCandidate] = {}
-        self._usage_pieces: list[bytes] = []
-        self._blocked = b""
-        self._ids: set[str] = set()
+    origin: Origin
+    seed: str = ""
+    begun: bool = False
+    over: bool = False
+    _choices: dict[int, _OpenCandidate] = {}
+    _usage_pieces: list[bytes] = []
+    _blocked: bytes = b""
+    _ids: set[str] = set()
 
     def chunk(self, chunk: GeminiChunk, data: bytes, out: list[Event]) -> None:
         """Take one object of the stream, or the whole answer. `data` is its text."""
@@ -487,13 +484,10 @@ class _PartialValue(msgspec.Struct, rename="camel"):
 _decode = msgspec.json.Decoder(list[_PartialValue]).decode
 
 
-class PartialArguments:
+class PartialArguments(msgspec.Struct, eq=False):
     """A call's arguments while they grow."""
 
-    __slots__ = ("_root",)
-
-    def __init__(self) -> None:
-        self._root: dict[str, Any] = {}
+    _root: dict[str, Any] = {}
 
     def add(self, raw: bytes) -> None:
         """Take a list of values at paths. One that cannot be placed is left out."""

@@ -65,22 +65,28 @@ def render_stop(reason: Stop, word: str) -> str:
     return word if same else WORDS[reason]
 
 
-class _CandidateBuilder(msgspec.Struct, eq=False):
+class _CandidateBuilder:
     """What is unfinished in one candidate."""
 
-    part: int = -1
-    written: int = -1
-    kind: type[Event] | None = None
-    call: CallStarted | None = None
-    fragments: list[bytes] = []
-    signature: bytes = b""
-    media: list[MediaDelta] = []
-    held: HeldEvents = msgspec.field(default_factory=HeldEvents)
-    releasing: bool = False
-    size: int = 0
-    citations: list[Json] = []
-    carriers: list[Json] = []
-    stop: Stopped | None = None
+    __slots__ = (
+        *("call", "carriers", "citations", "fragments", "held", "kind"),
+        *("media", "part", "releasing", "signature", "size", "stop", "written"),
+    )
+
+    def __init__(self) -> None:
+        self.part = -1
+        self.written = -1
+        self.kind: type[Event] | None = None
+        self.call: CallStarted | None = None
+        self.fragments: list[bytes] = []
+        self.signature = b""
+        self.media: list[MediaDelta] = []
+        self.held = HeldEvents()
+        self.releasing = False
+        self.size = 0
+        self.citations: list[Json] = []
+        self.carriers: list[Json] = []
+        self.stop: Stopped | None = None
 
 
 class PartBuilder:

@@ -135,22 +135,19 @@ def _adopt(item: _GrowingItem, index: int, streamed: int) -> None:
     item.open.pop(streamed, None)
 
 
-class ResponsesAnswerParser:
+class ResponsesAnswerParser(msgspec.Struct, eq=False):
     """An answer on its way in: the items by their index in the output, and the number of parts."""
 
-    __slots__ = ("_called", "_id", "_items", "_parts", "_refused", "_seed", "_surrogates", "begun", "origin", "over")
-
-    def __init__(self, origin: Origin, seed: str = "") -> None:
-        self.origin = origin
-        self.begun = False
-        self.over = False
-        self._seed = seed
-        self._id = ""
-        self._items: dict[int, _GrowingItem] = {}
-        self._parts = 0
-        self._called = False
-        self._refused = False
-        self._surrogates = SurrogateMender()
+    origin: Origin
+    _seed: str = ""
+    begun: bool = False
+    over: bool = False
+    _id: str = ""
+    _items: dict[int, _GrowingItem] = {}
+    _parts: int = 0
+    _called: bool = False
+    _refused: bool = False
+    _surrogates: SurrogateMender = msgspec.field(default_factory=SurrogateMender)
 
     def take(self, frame: bytes, out: list[Event]) -> bool:
         """Take one event of a stream. False if it cannot be decoded."""

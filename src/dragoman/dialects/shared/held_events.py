@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from dragoman.conversation.events import Event
 
 LIMIT = 16 * 1024 * 1024
@@ -9,15 +11,12 @@ LIMIT = 16 * 1024 * 1024
 _EVENT_SIZE = 64
 
 
-class HeldEvents:
+class HeldEvents(Struct, eq=False):
     """Events by their part, in the order in which the parts came. `size` is about what they take, in bytes."""
 
-    __slots__ = ("_by_part", "_sizes", "size")
-
-    def __init__(self) -> None:
-        self._by_part: dict[int, list[Event]] = {}
-        self._sizes: dict[int, int] = {}
-        self.size = 0
+    _by_part: dict[int, list[Event]] = {}
+    _sizes: dict[int, int] = {}
+    size: int = 0
 
     def __bool__(self) -> bool:
         return bool(self._by_part)

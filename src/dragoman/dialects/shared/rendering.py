@@ -239,19 +239,16 @@ def _list_member(conversation: Conversation, layout: BodyLayout) -> str:
     return moved[0] if moved else layout.list_name
 
 
-class _AmendedList:
+class _AmendedList(msgspec.Struct, eq=False):
     """The client's own list, in which only what changed is rendered again."""
 
-    __slots__ = ("_ask", "_groups", "_layout", "_messages", "_raw", "_wire", "_wire_begin")
-
-    def __init__(self, layout: BodyLayout, raw: bytes | Raw, ask: Ask, messages: tuple[Message, ...]) -> None:
-        self._layout = layout
-        self._raw = raw
-        self._ask = ask
-        self._messages = messages
-        self._groups: Mapping[int, list[Message]] | None = None
-        self._wire: list[Raw] = []
-        self._wire_begin = 0
+    _layout: BodyLayout
+    _raw: bytes | Raw
+    _ask: Ask
+    _messages: tuple[Message, ...]
+    _groups: Mapping[int, list[Message]] | None = None
+    _wire: list[Raw] = []
+    _wire_begin: int = 0
 
     def render(self, written: WrittenList | None) -> bytes:
         if written is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.conversation.events import CallDelta, Event, ReasoningDelta, RefusalDelta, TextDelta
@@ -22,15 +23,12 @@ _LAST_HIGH = re.compile(rb'\\u[dD][89abAB][0-9a-fA-F]{2}"')
 _FIRST_LOW = re.compile(rb'"(?=\\u[dD][c-fC-F][0-9a-fA-F]{2})')
 
 
-class SurrogateMender:
+class SurrogateMender(Struct, eq=False):
     """Costs nothing until a frame turns up that holds half a pair: then `found` is set and all deltas are looked at."""
 
-    __slots__ = ("_waiting", "found")
-
-    def __init__(self) -> None:
-        self.found = False
-        self._waiting: dict[tuple[type[Any], int, int], bytes] = {}
-        """First halves that wait for their partner, by the text they belong to."""
+    found: bool = False
+    _waiting: dict[tuple[type[Any], int, int], bytes] = {}
+    """First halves that wait for their partner, by the text they belong to."""
 
     def mark(self, frame: bytes) -> bytes:
         """The frame in a form that can be decoded."""
@@ -59,14 +57,11 @@ class SurrogateMender:
             out.append(kind(choice, part, _REPLACEMENT))
 
 
-class HalfPairs:
+class HalfPairs(Struct, eq=False):
     """The halves of one relayed stream, whose frames are not read: the one that ends a text waits for the next text
     that begins with the other."""
 
-    __slots__ = ("_waiting",)
-
-    def __init__(self) -> None:
-        self._waiting = b""
+    _waiting: bytes = b""
 
     def join(self, frame: bytes) -> bytes:
         """A frame that cannot be decoded, without half a pair."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Undo
@@ -70,15 +71,12 @@ def _after_opening(event: Event, opening: Opaque) -> tuple[Event, ...]:
     return (event,) if part is None else (replace(event, part=part + 1),)
 
 
-class _Renaming:
+class _Renaming(Struct, eq=False):
     """Holds the fragments of open calls: a fragment of JSON cannot be renamed. `keys`: the target's argument names
     → the client's."""
 
-    __slots__ = ("_held", "_keys")
-
-    def __init__(self, keys: Mapping[str, str]) -> None:
-        self._keys = keys
-        self._held: dict[tuple[int, int], list[bytes]] = {}
+    _keys: Mapping[str, str]
+    _held: dict[tuple[int, int], list[bytes]] = {}
 
     def put(self, events: list[Event]) -> list[Event]:
         """The events with every call's arguments in one piece, renamed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, Stopped, TextDelta
@@ -17,18 +18,15 @@ _EMPTY = b'""'
 _Place = tuple[int, int]
 
 
-class AnswerTool:
+class AnswerTool(Struct, eq=False):
     """`name` is the tool's in the client's words, `names` the target's names → the client's."""
 
-    __slots__ = ("_answers", "_called", "_held", "_name", "_names", "_parts")
-
-    def __init__(self, name: str, names: Mapping[str, str]) -> None:
-        self._name = name
-        self._names = names
-        self._parts: set[_Place] = set()
-        self._answers: set[int] = set()
-        self._called: set[int] = set()
-        self._held: dict[int, list[Event]] = {}
+    _name: str
+    _names: Mapping[str, str]
+    _parts: set[_Place] = set()
+    _answers: set[int] = set()
+    _called: set[int] = set()
+    _held: dict[int, list[Event]] = {}
 
     def put(self, events: list[Event]) -> list[Event]:
         """The events with the tool's call as text."""

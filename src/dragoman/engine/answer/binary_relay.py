@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Struct, field
+
 from dragoman.conversation.collect import merged
 from dragoman.conversation.events import Ended, Event, Failed, Stopped, Used
 from dragoman.conversation.failures import Failure
@@ -17,15 +19,12 @@ from dragoman.engine.tokens.answer_tally import AnswerTally
 from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder, render_frame
 
 
-class BinaryRelay:
+class BinaryRelay(Struct, eq=False):
     """Between the provider's bytes and the client: whole frames, without our secrets."""
 
-    __slots__ = ("_decoder", "_redact", "skipped")
-
-    def __init__(self, redact: Callable[[bytes], bytes] | None) -> None:
-        self._redact = redact
-        self._decoder = EventStreamDecoder()
-        self.skipped = 0
+    _redact: Callable[[bytes], bytes] | None
+    _decoder: EventStreamDecoder = field(default_factory=EventStreamDecoder)
+    skipped: int = 0
 
     def feed(self, data: bytes) -> bytes:
         return b"".join([self._shown(frame) for frame in self._decoder.feed(data)])
@@ -44,23 +43,20 @@ class BinaryRelay:
         return render_frame(texts, payload)
 
 
-class BinaryObserver:
+class BinaryObserver(Struct, eq=False):
     """Reads all frames as they go by. Its members are those of a `RelayObserver`."""
-
-    __slots__ = ("_parser", "_tally", "closed", "ended", "failure", "stop", "usage")
 
     cut_short = False
     framed = True
     marked_end = False
 
-    def __init__(self, parser: StreamParser, tally: AnswerTally) -> None:
-        self._parser = parser
-        self._tally = tally
-        self.closed = False
-        self.usage: Usage | None = None
-        self.stop: Stop | None = None
-        self.failure: Failure | None = None
-        self.ended = False
+    _parser: StreamParser
+    _tally: AnswerTally
+    closed: bool = False
+    usage: Usage | None = None
+    stop: Stop | None = None
+    failure: Failure | None = None
+    ended: bool = False
 
     def see(self, data: bytes) -> None:
         self._note(self._parser.feed(data))

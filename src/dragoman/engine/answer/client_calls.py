@@ -37,15 +37,12 @@ class _HeldCall(msgspec.Struct):
     state: Opaque | None = None
 
 
-class ClientCalls:
+class ClientCalls(msgspec.Struct, eq=False):
     """`dialect`: the client's. `render` writes an item of its vendor's tools."""
 
-    __slots__ = ("_dialect", "_held", "_render")
-
-    def __init__(self, dialect: str, render: Callable[[CallForm, str, str], Json | None]) -> None:
-        self._dialect = dialect
-        self._render = render
-        self._held: dict[tuple[int, int], _HeldCall] = {}
+    _dialect: str
+    _render: Callable[[CallForm, str, str], Json | None]
+    _held: dict[tuple[int, int], _HeldCall] = {}
 
     def begin(self, event: CallStarted, form: CallForm) -> CallStarted:
         """The beginning of a call that has a form of its own, under the client's name and id."""

@@ -38,14 +38,11 @@ def unwrapping(envelope: Envelope) -> ChunkReader | None:
     return ChunkReader() if envelope.stream is StreamWrapping.AWS_CHUNKS else None
 
 
-class ChunkReader:
+class ChunkReader(msgspec.Struct, eq=False):
     """AWS's frames to the server-sent events that they hold. `failure` is set if a frame says so or is damaged."""
 
-    __slots__ = ("_frames", "failure")
-
-    def __init__(self) -> None:
-        self._frames = EventStreamDecoder()
-        self.failure: Failure | None = None
+    _frames: EventStreamDecoder = msgspec.field(default_factory=EventStreamDecoder)
+    failure: Failure | None = None
 
     def feed(self, data: bytes) -> bytes:
         out = b"".join([self._event(frame) for frame in self._frames.feed(data) if self.failure is None])
@@ -79,14 +76,11 @@ _decode_chunk = msgspec.json.Decoder(_Chunk).decode
 _decode_kind = msgspec.json.Decoder(_ChunkKind).decode
 
 
-class ChunkWriter:
+class ChunkWriter(msgspec.Struct, eq=False):
     """Server-sent events of a dialect to AWS's frames, for clients that ask as on Bedrock. An error is an exception
     there, and nothing stands for a ping."""
 
-    __slots__ = ("_events",)
-
-    def __init__(self) -> None:
-        self._events = SseDecoder()
+    _events: SseDecoder = msgspec.field(default_factory=SseDecoder)
 
     def feed(self, data: bytes) -> bytes:
         return b"".join([self._frame(event) for event in self._events.feed(data)]) if data else b""

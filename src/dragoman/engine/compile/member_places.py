@@ -17,19 +17,16 @@ from dragoman.wire.json_reader import names_of
 _decode = msgspec.json.Decoder().decode
 
 
-class RequestPlaces:
+class RequestPlaces(msgspec.Struct, eq=False):
     """Finds pointers into one request. Each member is looked at once, and only if a rule speaks of one."""
 
-    __slots__ = ("_ask", "_decoded", "_heads", "_located", "_names", "_own", "_places")
-
-    def __init__(self, ask: Ask, places: MemberPlaces) -> None:
-        self._ask = ask
-        self._places = places
-        self._located: dict[str, str] = {}
-        self._decoded: dict[str, Any] = {}
-        self._names: dict[str, str] = {}
-        self._own: Collection[str] | None = None
-        self._heads: dict[str, tuple[str, bool]] = {}
+    _ask: Ask
+    _places: MemberPlaces
+    _located: dict[str, str] = {}
+    _decoded: dict[str, Any] = {}
+    _names: dict[str, str] = {}
+    _own: Collection[str] | None = None
+    _heads: dict[str, tuple[str, bool]] = {}
 
     def locate(self, key: str) -> str:
         """The pointer to what rules call `key`: the first place that the body has, or where it would stand. A key that

@@ -85,18 +85,15 @@ class Answer(msgspec.Struct, frozen=True, dict=True):
         return None if isinstance(reply, Failure) else reply
 
 
-class AnswerStream:
+class AnswerStream(msgspec.Struct, eq=False):
     """A provider's stream on its way to the client: `feed` it chunk by chunk, then `finish`.
 
     Any cut of the bytes gives the same events. Afterwards it has `usage`, `stop`, `failure` and `reasoning_state`, as
     an `Answer`. If you want values instead of bytes, `events` reads the whole stream.
     """
 
-    __slots__ = ("_translation", "request")
-
-    def __init__(self, translation: Translation, request: CompiledRequest) -> None:
-        self._translation = translation
-        self.request = request
+    _translation: Translation
+    request: CompiledRequest
 
     def __repr__(self) -> str:
         return f"<AnswerStream: from {self.request.target} to {self.request.ask.dialect}>"

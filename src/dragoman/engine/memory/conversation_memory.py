@@ -67,19 +67,16 @@ class KnownTop(msgspec.Struct, frozen=True, gc=False):
         return body.endswith(self.after) and body.startswith(self.before)
 
 
-class Shelf:
+class Shelf(msgspec.Struct, eq=False):
     """The conversations of one caller in one dialect.
 
     The one that came last is likely to be the next. The others are in the order of their texts: the text with the
     longest common beginning is a neighbour in this order.
     """
 
-    __slots__ = ("kept", "last", "texts")
-
-    def __init__(self) -> None:
-        self.texts: list[bytes] = []
-        self.kept: list[KeptConversation] = []
-        self.last: KeptConversation | None = None
+    texts: list[bytes] = []
+    kept: list[KeptConversation] = []
+    last: KeptConversation | None = None
 
     def find(self, body: bytes, begin: int) -> tuple[KeptConversation | None, int]:
         """The conversation that begins most like the text at this place of a body, and how many bytes they have in

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from msgspec import Struct
+
 from dragoman.wire.json_size import LARGE
 
 if TYPE_CHECKING:
@@ -30,16 +32,13 @@ TICK = 0.25
 """Seconds between two looks at the timeouts."""
 
 
-class CoarseTimer:
+class CoarseTimer(Struct, eq=False):
     """The timeouts of one event loop. It ticks only while there are any."""
 
-    __slots__ = ("_timer", "now", "timeouts")
-
-    def __init__(self) -> None:
-        self.timeouts: set[CoarseTimeout] = set()
-        self.now = 0
-        """Ticks so far."""
-        self._timer: asyncio.TimerHandle | None = None
+    timeouts: set[CoarseTimeout] = set()
+    now: int = 0
+    """Ticks so far."""
+    _timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         if self._timer is None:

@@ -27,17 +27,14 @@ def values(value: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(value)
 
 
-class References:
+class References(msgspec.Struct, eq=False):
     """The references of one schema, resolved on demand and remembered."""
 
-    __slots__ = ("_anchors", "_found", "_recursive", "_root", "_sizes")
-
-    def __init__(self, root: Any) -> None:
-        self._root = root
-        self._found: dict[str, Any] = {}
-        self._recursive: frozenset[str] | None = None
-        self._sizes: dict[str, int] = {}
-        self._anchors: dict[str, Any] | None = None
+    _root: Any
+    _found: dict[str, Any] = {}
+    _recursive: frozenset[str] | None = None
+    _sizes: dict[str, int] = {}
+    _anchors: dict[str, Any] | None = None
 
     def target(self, ref: str) -> Any:
         """What a reference names, or MISSING."""

@@ -40,18 +40,15 @@ class Booking(Struct, frozen=True):
     admitted: bool = False
 
 
-class _Reservation:
+class _Reservation(Struct, eq=False):
     """What this replica decided alone, and what Redis did: True, False, or None if that is unknown."""
 
-    __slots__ = ("admitted", "answered", "booked", "booking", "late", "number")
-
-    def __init__(self, booking: Booking, number: int) -> None:
-        self.booking = booking
-        self.number = number
-        self.admitted: bool | None = None
-        self.answered = False
-        self.booked: bool | None = None
-        self.late: asyncio.Future[Any] | None = None
+    booking: Booking
+    number: int
+    admitted: bool | None = None
+    answered: bool = False
+    booked: bool | None = None
+    late: asyncio.Future[Any] | None = None
 
 
 Amounts = dict[str, dict[str, float]]

@@ -10,6 +10,8 @@ import asyncio
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import SLICE, RateWindows, bounded
@@ -26,15 +28,12 @@ STALE_SECONDS, LOOKS = 0.9, 64
 """Copies that are so old are refreshed, so many with a heartbeat."""
 
 
-class _CountsOutage:
+class _CountsOutage(Struct, eq=False):
     """What was known, and let through alone, while Redis was away."""
 
-    __slots__ = ("alone", "copies", "until")
-
-    def __init__(self, copies: CopiedCounts, alone: RateWindows, until: float) -> None:
-        self.copies = copies
-        self.alone = alone
-        self.until = until
+    copies: CopiedCounts
+    alone: RateWindows
+    until: float
 
     def concerns(self, key: str) -> bool:
         return self.copies.knows(key) or self.alone.tally(key).requests > 0

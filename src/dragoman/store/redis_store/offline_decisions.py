@@ -16,18 +16,15 @@ from dragoman.store.rate_windows import MINUTE, SLICE, Tally
 from dragoman.store.redis_store.copied_counts import CountReply
 
 
-class CountTicket:
+class CountTicket(Struct, eq=False):
     """A reservation: what this replica decided alone, and whether Redis counted it. Either may be known first."""
 
-    __slots__ = ("counted", "granted", "late", "limits", "requests", "tokens")
-
-    def __init__(self, limits: KeyLimits, tokens: int, requests: int) -> None:
-        self.limits = limits
-        self.tokens = tokens
-        self.requests = requests
-        self.granted: bool | None = None
-        self.counted: bool | None = None
-        self.late: asyncio.Future[CountReply | None] | None = None
+    limits: KeyLimits
+    tokens: int
+    requests: int
+    granted: bool | None = None
+    counted: bool | None = None
+    late: asyncio.Future[CountReply | None] | None = None
 
 
 class KnownUse(Struct, frozen=True):
