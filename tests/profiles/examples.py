@@ -167,7 +167,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "kimi-k2.5",
     ),
     "qwen": ("qwen-plus",),
-    "minimax": ("MiniMax-M2",),
+    "minimax": ("MiniMax-M2", "MiniMax-M1", "MiniMax-M3"),
     "cerebras": ("gpt-oss-120b",),
     "together": ("mistralai/Mixtral-8x7B-Instruct-v0.1", "openai/gpt-oss-120b"),
     "fireworks": ("accounts/fireworks/models/kimi-k2",),

@@ -312,6 +312,8 @@ def test_an_effort_that_is_one_vendors_word() -> None:
 
     assert "reasoning_effort" not in sent(asked("default"), "openai/gpt-5").json
     assert sent(asked("default"), "groq/qwen/qwen3-32b").json["reasoning_effort"] == "default"
+    assert sent(asked("default"), "groq/moonshotai/kimi-k2-instruct-0905").changes == []
+    assert sent(asked("xhigh"), "groq/moonshotai/kimi-k2-instruct-0905").json["reasoning_effort"] == "high"
     assert "reasoning_effort" not in sent(asked("default"), "fireworks/some-model").json
     assert sent(asked("ultra"), "openai/gpt-5").json["reasoning_effort"] == "high"
     assert sent(asked("ultra"), "openai-compatible-strict/some-model").json["reasoning_effort"] == "max"
@@ -426,3 +428,51 @@ def test_a_host_whose_models_have_a_switch_or_efforts(model: str, asked: dict[st
     made = sent({"messages": [{"role": "user", "content": "Hi"}], **asked}, f"together/{model}")
     assert {key: value for key, value in made.json.items() if key not in ("messages", "model")} == said
     assert bool(made.changes) is (asked != said)
+
+
+ADAPTIVE = {"thinking": {"type": "adaptive"}}
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("minimax/MiniMax-M3", ADAPTIVE),
+        ("minimax/MiniMax-M2", {"thinking": {"type": "enabled"}}),
+        ("openai-compatible/m", ADAPTIVE),
+        ("vllm/m", ADAPTIVE),
+        ("anthropic/claude-opus-4-8", {"thinking": {"type": "adaptive", "display": "summarized"}}),
+        ("deepseek/deepseek-chat", {"thinking": {"type": "enabled"}}),
+        ("fireworks/m", {"reasoning_effort": "medium"}),
+        ("openai/gpt-5.1", {"reasoning_effort": "medium"}),
+        ("openrouter/openai/gpt-5.1", {"reasoning": {"enabled": True}}),
+        ("ollama/qwen3:8b", {"think": True}),
+    ],
+)
+def test_claudes_word_for_thinking_in_a_chat_request(target: str, said: dict[str, Any]) -> None:
+    done = sent({"messages": [{"role": "user", "content": "Hi"}], **ADAPTIVE}, target, source=CHAT)
+    fields = ("thinking", "reasoning_effort", "reasoning", "think")
+    assert {name: done.json[name] for name in fields if name in done.json} == said
+    assert said != ADAPTIVE or done.changes == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"thinking": {"type": "disabled"}}, "disabled"),
+        ({"thinking": {"type": "enabled"}}, "adaptive"),
+        ({"reasoning_effort": "none"}, "disabled"),
+        ({"reasoning_effort": "high"}, "adaptive"),
+        ({"reasoning": {"enabled": False}}, "disabled"),
+    ],
+)
+def test_a_model_that_decides_itself_is_switched_by_its_own_field(asked: dict[str, Any], said: str) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], **asked}
+    done = sent(body, "minimax/MiniMax-M3")
+    assert done.json["thinking"] == {"type": said}
+    assert done.json.keys() == {"model", "messages", "thinking"}
+    assert sent(done.json, "minimax/MiniMax-M3").changes == []
+
+
+def test_an_effort_alone_is_no_wish_to_think_for_a_model_without_efforts() -> None:
+    body = {"max_tokens": 99, "messages": [{"role": "user", "content": "Hi"}], "output_config": {"effort": "low"}}
+    assert "thinking" not in sent(body, "minimax/MiniMax-M3", source="anthropic").json

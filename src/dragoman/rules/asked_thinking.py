@@ -181,19 +181,19 @@ def _is_off(thinking: Thinking) -> bool:
 
 def _adaptive(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """The model decides, led by an effort."""
+    shown, form = thinking.visible, thinking.wire_form
     if _is_off(thinking):
-        return Thinking(on=False)
-    shown = thinking.visible
+        return Thinking(on=False, wire_form=form)
     if thinking.budget is None and (thinking.adaptive or (thinking.on is None and thinking.effort is None)):
         adaptive = thinking.adaptive or shown is True
         on = adaptive or thinking.on
-        return Thinking(on, adaptive, _at_least_low(thinking.effort), visible=shown if on else None)
+        return Thinking(on, adaptive, _at_least_low(thinking.effort), visible=shown if on else None, wire_form=form)
     effort = thinking.effort
     if effort is None and thinking.budget is not None and thinking.budget > 0:
         effort = effort_of(thinking.budget)
     elif effort is None and thinking.budget is None:
         effort = Effort.MEDIUM
-    return Thinking(on=True, adaptive=True, effort=_at_least_low(effort), visible=shown)
+    return Thinking(on=True, adaptive=True, effort=_at_least_low(effort), visible=shown, wire_form=form)
 
 
 def _at_least_low(effort: Effort | None) -> Effort | None:
@@ -275,7 +275,8 @@ def _offered(thinking: Thinking, facts: Facts) -> Thinking | None:
     tokens = BUDGETS[effort]
     offered = {BUDGETS[found]: found for name in facts.efforts if (found := Effort(name)) is not Effort.NONE}
     if not offered:  # it thinks as much as it likes
-        return replace(thinking, on=True, effort=None) if facts.thinking_form is ThinkingForm.SWITCH else None
+        switched = thinking.on or facts.thinking_form is ThinkingForm.SWITCH
+        return replace(thinking, on=True, effort=None) if switched else None
     nearest = min(sorted(offered), key=lambda other: max(other, tokens) / min(other, tokens))
     return replace(thinking, effort=offered[nearest])
 

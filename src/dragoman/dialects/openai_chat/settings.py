@@ -70,14 +70,18 @@ _REASONING: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "enabled": ("thinking.on", bool),
 }
 """The members of `reasoning` → our field, and what it makes of the value."""
-_SWITCHES = {"enabled": True, "disabled": False}
+_SWITCHES: Mapping[str, Mapping[str, Any]] = {
+    "enabled": {"thinking.on": True},
+    "disabled": {"thinking.on": False},
+    "adaptive": {"thinking.on": True, "thinking.adaptive": True},
+}
 
 
 def _parse_switch(raw: Json) -> ParsedMember:
     """The switch. What else stands beside it, such as Claude's budget, is not known here and stays."""
     wire = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     switch = _SWITCHES[unquote(bytes(wire.pop("type")))]
-    return {"thinking.on": switch}, {name: bytes(value) for name, value in wire.items()}
+    return {**switch}, {name: bytes(value) for name, value in wire.items()}
 
 
 def _render_effort(settings: Settings, _: Mapping[str, Json]) -> Json | None:
@@ -105,8 +109,8 @@ def _render_switch(settings: Settings, rest: Mapping[str, Json]) -> Json | None:
     thinking = settings.thinking
     if thinking is None or thinking.on is None or "thinking" not in _thinking_members(thinking):
         return None
-    switch = b'"enabled"' if thinking.on else b'"disabled"'
-    return render_object({"type": switch, **rest})
+    switch = "adaptive" if thinking.adaptive else "enabled" if thinking.on else "disabled"
+    return render_object({"type": quote(switch), **rest})
 
 
 def _thinking_members(thinking: Thinking) -> tuple[str, ...]:

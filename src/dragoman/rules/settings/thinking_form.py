@@ -87,7 +87,7 @@ def _is_own_word(thinking: Thinking, context: Context) -> bool:
         takes_any = Stance.REFUSES not in (facts.foreign_settings, facts.off_schema)
         return takes_any and facts.thinking_form is ThinkingForm.EFFORT and thinking.effort is None
     further = set(thinking.wire_form.split()).difference(facts.thinking_as.split())
-    return bool(further) and further <= set(facts.known_settings)
+    return bool(further) and further <= set(facts.known_settings) and not thinking.adaptive
 
 
 def _switched_on(thinking: Thinking, facts: Facts) -> Thinking:
