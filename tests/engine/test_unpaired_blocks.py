@@ -55,6 +55,12 @@ ANSWERED = {
         {"type": "tool_search_call", **ID, "execution": "client", "status": "completed", "arguments": {}},
         {"type": "function_call_output", **ID, "output": "None."},
     ),
+    "a kind of which nothing is known": items(
+        HI,
+        {"type": "local_shell_call", "id": "lsh_1", **ID, "status": "completed"}
+        | {"action": {"type": "exec", "command": ["ls"], "env": {}}},
+        {"type": "local_shell_call_output", "id": "lsh_2", "output": "a lake"},
+    ),
     "beside a reference": items(
         {"type": "item_reference", "id": "fc_1"},
         {"type": "function_call_output", **ID, "output": "a lake"},

@@ -106,7 +106,9 @@ def test_what_a_function_has_no_place_for_is_reported() -> None:
     ]
     assert done.changes[1:] == [("/input/1", "metadata", False), ("/input/2", "metadata", False)]
     assert all(part.extras is None for message in done.conversation.messages for part in message.parts)
-    unpaired = run(client_tool, body(said=(click,)), facts(RESPONSES, block_kinds=["*"]), source=RESPONSES)
+    unpaired = run(
+        client_tool, body(said=(click,)), facts(RESPONSES, paired_blocks=["computer_call*"]), source=RESPONSES
+    )
     assert unpaired.changes == [("/input/1", "metadata", False)]
 
 

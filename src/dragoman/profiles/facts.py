@@ -359,6 +359,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         bool, Meta(description="a result holds texts, and media after them in a list of their own")
     ] = False
     block_kinds: Annotated[tuple[str, ...], Meta(description="kinds of its dialect's further parts (globs)")] = ("*",)
+    paired_blocks: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="kinds of its dialect's further parts, calls or results, that it takes in pairs alone (globs)"
+        ),
+    ] = ()
     lone_blocks: Annotated[
         tuple[str, ...],
         Meta(description="kinds of its dialect's further parts that may be all that a message says (globs)"),

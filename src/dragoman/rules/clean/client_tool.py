@@ -7,7 +7,7 @@ becomes functions named `NAMESPACE__TOOL`. Tools that are declared among the mes
 the list of tools, and those that are taken away there leave it; what another provider runs among them becomes the
 target's own tool of that kind, or is left out. If a name is taken, the function gets another one, which the answer
 never shows. A call without its result, and a result without its call, are given as those of a function also to a target
-that knows the tool, if it takes them in pairs alone.
+that knows the tool, if it takes them in pairs alone (fact `paired_blocks`).
 
 Loses metadata: which tools belong together, where in the conversation they were declared, and that the vendor's models
 know them. Calls and results lose nothing but what functions have no place for, such as the safety checks of a click. A
@@ -25,6 +25,7 @@ becomes
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from fnmatch import fnmatchcase
 from itertools import chain
 from operator import is_
 from typing import Any
@@ -67,7 +68,7 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     tools = _Tools(facts)
     parts = [part for message in conversation.messages for part in message.parts if type(part) is Opaque]
-    unpaired = _find_unpaired(conversation, facts) if any(part.meant for part in parts) else frozenset()
+    unpaired = _find_unpaired(conversation, facts) if any(_needs_half(part, facts) for part in parts) else frozenset()
     late = [part for part in parts if id(part) in unpaired or is_given_as_meant(part, facts)]
     if not late and not any(tools.is_strange(tool) for tool in conversation.tools):
         return Rewrite(conversation)
@@ -137,7 +138,12 @@ def _find_unpaired(conversation: Conversation, facts: Facts) -> Set[int]:
     if facts.orphan_result is Stance.REFUSES and found.orphans and not continues_stored_items(conversation, facts):
         spots += found.orphans
     parts = [conversation.messages[at].parts[index] for at, index in spots]
-    return frozenset(id(part) for part in parts if type(part) is Opaque and not is_given_as_meant(part, facts))
+    return frozenset(id(part) for part in parts if type(part) is Opaque and _needs_half(part, facts))
+
+
+def _needs_half(part: Opaque, facts: Facts) -> bool:
+    in_pairs = any(fnmatchcase(part.kind, glob) for glob in facts.paired_blocks)
+    return in_pairs and part.meant is not None and not is_given_as_meant(part, facts)
 
 
 def _provide(
