@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +13,12 @@ from tests.gateway.asking import PATHS, STREAMED, WHOLE, body, path
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Answer, Seen, Upstream, refusal, upstream
 
+from dragoman.conversation.events import Ended, Started, Stopped, TextDelta
+from dragoman.conversation.replies import Stop
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.testing import emulator
+from dragoman.upstream import dispatch
 
 LATE = [
     {"role": "user", "content": "Hi"},
@@ -373,3 +379,67 @@ def test_an_answer_of_which_only_the_start_came_is_asked_for_elsewhere(
             "models": {"m": {"target": "a/claude-opus-4-8", "fallbacks": ["b/claude-opus-4-8"]}},
         }
         assert STREAMED[dialect](stack.enter_context(gateway(config, tmp_path)), "m") == "Good."
+
+
+HEADS = {
+    "openai-compatible-lenient": "openai-chat",
+    "openai-responses": "openai-responses",
+    "anthropic-compatible": "anthropic",
+    "cohere": "cohere",
+}
+
+
+HEAD_OF_CHAT = (
+    b'data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"x",'
+    b'"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}\n\n'
+)
+
+
+def head_of(dialect: str) -> bytes:
+    """What a server of this dialect sends before its model has said anything."""
+    renderer = registry.dialect(dialect).answers.stream_renderer(AnswerContext(model="x", id="1"))
+    return renderer.render([Started("1", "x", 1)]) or HEAD_OF_CHAT
+
+
+@pytest.mark.parametrize("end", [b"", b'data: {"type":"error","error":{"message":"Overloaded","code":503}}\n\n'])
+@pytest.mark.parametrize("client", STREAMED)
+@pytest.mark.parametrize("profile", HEADS)
+def test_the_head_of_an_answer_is_held_until_the_model_says_something(
+    tmp_path: Path, profile: str, client: str, end: bytes
+) -> None:
+    begun = upstream(lambda seen: (200, (head_of(HEADS[profile]), end)))
+    with begun as broken, upstream(says("Good.")) as good:
+        providers = {"a": provider(profile, broken.url), "b": provider("openai-compatible", good.url)}
+        config = {"providers": providers, "models": {"m": {"target": "a/x", "fallbacks": ["b/y"]}}}
+        with gateway(config, tmp_path) as running:
+            assert STREAMED[client](running, "m") == "Good."
+        assert len(broken.seen) == 3
+
+
+@pytest.mark.parametrize("client", ["openai-responses", "anthropic"])
+@pytest.mark.parametrize("profile", HEADS)
+def test_the_head_of_an_answer_is_not_held_for_long(
+    tmp_path: Path, profile: str, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model may think for minutes, unseen: from then on its client is shown that the stream lives."""
+    monkeypatch.setattr(dispatch, "HELD_SECONDS", 0.02)
+    dialect, seen_head = registry.dialect(HEADS[profile]), threading.Event()
+    renderer = dialect.answers.stream_renderer(AnswerContext(model="x", id="1"))
+
+    def pieces() -> Iterator[bytes]:
+        yield renderer.render([Started("1", "x", 1)]) or HEAD_OF_CHAT
+        assert seen_head.wait(10)
+        yield renderer.render([TextDelta(0, 0, b'"Good."'), Stopped(0, Stop.END), Ended()]) + renderer.close()
+
+    with upstream(lambda seen: (200, pieces())) as slow:
+        config = {"providers": {"a": provider(profile, slow.url)}}
+        with gateway(config, tmp_path) as running:
+            asked = body(client, "a/x", stream=True)
+            with running.http.stream("POST", running.url + path(client, "a/x"), json=asked) as answer:
+                chunks = answer.iter_bytes()
+                begun = next(chunks)
+                seen_head.set()
+                rest = b"".join(chunks)
+    assert b"Good." not in begun
+    assert b"Good." in rest
+    assert b"error" not in rest.replace(b'"error":null', b"")

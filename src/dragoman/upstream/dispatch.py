@@ -75,7 +75,7 @@ from dragoman.upstream.side_by_side import SideBySide
 from dragoman.upstream.stored_prompts import StoredPrompts
 from dragoman.upstream.tool_runner import ToolRunner, ToolRuns, leave_unrun
 from dragoman.upstream.transport.failures import TransportFailure
-from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.incoming import Incoming, Nudged
 from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
 from dragoman.upstream.transports import Transports
@@ -85,6 +85,8 @@ if TYPE_CHECKING:
     from dragoman.upstream.socket_line import SocketLine
 
 NO_USAGE = Usage()
+HELD_SECONDS = 10.0
+"""So long the head of a stream is held at most, while the next target may still be asked."""
 TOO_MANY_ESCAPES = "the provider's answer holds more escapes than an answer may (limits.escapes)"
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
 _PIECES, _WHOLE = Reading.PIECES, Reading.WHOLE
@@ -539,18 +541,26 @@ class Dispatch(Struct, eq=False):
         return await self._tell(self._take_body, body) if self.work.is_large else self._take_body(body)
 
     async def _receive_opening(self, incoming: Incoming) -> Step[HttpDestination]:
-        """A stream as far as nothing of it is for the client."""
-        exchange = self.exchange
-        async for chunk in incoming:
-            self._held += len(chunk)
-            self._seen += len(chunk)
-            step = await self._read(self._held, exchange.piece, chunk)
-            if step is not None:
-                self._held = 0
-                return step
-        step = await self._read(self._seen, exchange.piece, None)
-        assert step is not None
-        return step
+        """A stream as far as nothing of it is for the client. Its head waits for more, but not for long: a client whose
+        stream has begun is shown that it lives."""
+        exchange, timer, late = self.exchange, None, False
+        try:
+            while True:
+                try:
+                    chunk = await anext(incoming, None)
+                except Nudged:
+                    late, chunk = True, b""
+                size = len(chunk or b"")
+                self._held += size
+                self._seen += size
+                step = await self._read(self._seen if chunk is None else self._held, exchange.piece, chunk, late=late)
+                if step is not None:
+                    self._held = 0
+                    return step
+                timer = timer or asyncio.get_running_loop().call_later(HELD_SECONDS, incoming.nudge)
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def _take_body(self, body: bytes) -> Step[HttpDestination]:
         """The body of an answer, unless it holds too much."""

@@ -68,6 +68,8 @@ from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import DONE_FRAME, Frame, render_event_frame
 
+find_piece = re.compile(rb'"type"\s*+:\s*+"(?:content-|tool-|citation-|message-end)').search
+"""`message-start` holds nothing of an answer."""
 WORDS = StreamedText(
     string_members("text", "thinking", "tool_plan", "arguments", "name"),
     re.compile(rb'"type"\s*+:\s*+"tool-call-start"'),
@@ -465,4 +467,5 @@ ANSWERS = AnswerCodec(
     render_error,
     chunk_rewrite=lambda seed, _: MisreadEvents(seed),
     streamed_text=WORDS,
+    find_beginning=find_piece,
 )

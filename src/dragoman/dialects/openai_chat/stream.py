@@ -69,8 +69,12 @@ from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
 
 # A call has its name in its first chunk only. Texts of `reasoning_details` stand in `reasoning` too.
 _BRACKET = ord("[")
-find_choice = re.compile(rb'"choices"\s*:\s*\[\s*[^\s\]]').search
-"""A chunk without choices tells of filters or usage, and begins no answer."""
+_SILENT_MEMBER = rb'"[^"]*+"\s*+:\s*+(?:"assistant"|""|null|\[\s*+\]|\{\s*+\})\s*+,?+\s*+'
+find_words = re.compile(
+    rb'"(?:delta"\s*+:\s*+\{\s*+(?:%b)*+[^}]|message"\s*+:\s*+\{|(?:text|finish_reason)"\s*+:\s*+"[^"])'
+    % _SILENT_MEMBER
+).search
+"""A chunk without choices tells of filters or usage, and one with a role is the head of an answer."""
 WORDS = StreamedText(
     string_members("content", "refusal", "reasoning", "reasoning_content", "name", "arguments", "input"),
     re.compile(rb'"name"\s*+:\s*+"[^"]'),
@@ -630,5 +634,5 @@ ANSWERS = AnswerCodec(
     streamed_text=WORDS,
     finish_stripped_chunk=finish_stripped_chunk,
     chunk_rewrite=MisreadChunks,
-    find_beginning=find_choice,
+    find_beginning=find_words,
 )

@@ -65,6 +65,8 @@ from dragoman.wire.error_bodies import parse_no_answer
 from dragoman.wire.json_reader import render_list
 from dragoman.wire.sse import Frame, render_event_frame
 
+find_item = re.compile(rb'(?:"type"\s*+:\s*+"|event:\s*+)response\.(?!created|in_progress|queued|failed)').search
+"""What comes before the first item holds nothing of an answer but its name."""
 # What ends an item repeats its text, so only the pieces count. A call is named several times and has one end.
 WORDS = StreamedText(
     string_members("delta"),
@@ -579,5 +581,6 @@ ANSWERS = AnswerCodec(
     render_error,
     complete=complete_answer,
     streamed_text=WORDS,
+    find_beginning=find_item,
     render_client_call=render_client_call,
 )

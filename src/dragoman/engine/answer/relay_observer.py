@@ -31,8 +31,8 @@ _FRAME_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 _LINE_ENDS = (b"\n",)
 _BARE = (b"{", b"}")
 """A last line that begins so is JSON in no frame."""
-_OPENING = 4096
-"""A beginning this long goes out even if it holds no whole event: it is a picture, not an error."""
+_OPENING, _LONGEST_OPENING = 4096, 1 << 20
+"""A beginning this long need not be a whole event: it is a picture, not an error. So long, it goes out in any case."""
 
 
 class RelayObserver:
@@ -203,9 +203,9 @@ def has_event(begun: bytes, framing: Framing = Framing.SSE, find: Callable[[byte
 
     `find` finds what is an answer's: events that come before it can be sent again with those of another attempt.
     """
-    if len(begun) > _OPENING:
-        return True
+    size = len(begun)
     if framing is Framing.NDJSON:
-        return b"\n" in begun.lstrip()
+        return size > _OPENING or b"\n" in begun.lstrip()
     at = begun.find(b"data:")
-    return at >= 0 and (begun.find(b"\n\n", at) >= 0 or begun.find(b"\n\r\n", at) >= 0) and bool(find(begun))
+    is_whole = at >= 0 and (begun.find(b"\n\n", at) >= 0 or begun.find(b"\n\r\n", at) >= 0)
+    return size > _LONGEST_OPENING or ((is_whole or size > _OPENING) and bool(find(begun)))

@@ -199,14 +199,18 @@ class Translation:
         skipped = self._parser.skipped if self._parser is not None else 0
         return skipped + (self._frames.skipped if self._frames is not None else 0)
 
-    def has_begun(self, opening: bytes) -> bool:
-        """Whether what the client would be given first holds an event: then nothing can be tried again."""
+    def has_begun(self, opening: bytes, *, late: bool = False) -> bool:
+        """Whether what the client would be given first says something of the answer: then nothing can be tried again.
+        `late`: it has waited for that long enough, and its head will do."""
         if self._choice is not None:
             return self.is_joined_in
-        framing, find = self._upstream.framing, self._upstream.answers.find_beginning
-        if not self.relays or self._wrap is not None:
-            return bool(opening)
-        return bool(opening) and (framing is Framing.EVENT_STREAM or has_event(opening, framing, find))
+        framing, wraps = self._upstream.framing, self._wrap is not None
+        if not opening or late:
+            return bool(opening) and (not self.relays or wraps or has_event(opening, framing))
+        if self.relays and framing is not Framing.EVENT_STREAM:
+            return wraps or has_event(opening, framing, self._upstream.answers.find_beginning)
+        tally = self._tally
+        return self.ended or self.stop is not None or (tally is not None and tally.weight > 0)
 
     def feed(self, data: bytes) -> bytes:
         """A chunk of the upstream's stream, as the client reads it."""
@@ -240,7 +244,7 @@ class Translation:
         if self._capture is not None:
             self._capture_from(self._capture, unseen)
         self.failure = observer.failure
-        if data.endswith(DONE_FRAME) and not (self.started or self.failure or self.has_begun(data)):
+        if data.endswith(DONE_FRAME) and data.count(b"data:") == 1 and not (self.started or self.failure):
             return b""  # the end of an answer that never began: the error comes first
         self.started = True
         if self._frames is None:

@@ -322,22 +322,25 @@ class Exchange(OpenExchange[D]):
             self.note_diagnosis(data)
         return Answered(answer)
 
-    def piece(self, data: bytes | None) -> Step[D] | None:
+    def piece(self, data: bytes | None, *, late: bool = False) -> Step[D] | None:
         """A piece of a stream of which the client has seen nothing yet; without one it has ended. None: read on.
 
-        Only when there is something for the client can nothing be tried again.
+        Only when there is something for the client can nothing be tried again. The head of an answer says nothing, and
+        is held until it is `late`.
         """
         translation = self._translation
         assert translation is not None
         over = data is None
-        if data is not None:
+        if data:
             self.note_provider_changes(data)
             if self.cache is not None:
                 self.note_diagnosis(data)
-        self._opening += translation.close() if data is None else translation.feed(data)
+            self._opening += translation.feed(data)
+        elif over:
+            self._opening += translation.close()
         if translation.failure is not None and not translation.is_joined_in:
             return self.failed(translation.failure)
-        if not over and not translation.has_begun(self._opening):
+        if not over and not translation.has_begun(self._opening, late=late):
             return None
         if self.attempts.sends > 1:
             self._accepted()

@@ -62,6 +62,10 @@ class InFlight:
             self.connection.abort()
 
 
+class Nudged(Exception):
+    """A reader waited until somebody wanted it to do something else. It may read on."""
+
+
 class Incoming(InFlight):
     """The answer to an `Outgoing`.
 
@@ -72,6 +76,7 @@ class Incoming(InFlight):
 
     _inflater: Inflater | None = None
     _inflated = 0
+    _nudged = False
 
     def header(self, name: str) -> str | None:
         """The first value of a header, by its name in lower case."""
@@ -94,6 +99,11 @@ class Incoming(InFlight):
                 raise self._too_large(limit)
             pieces.append(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def nudge(self) -> None:
+        """Have the reader that waits for the next piece raise `Nudged`."""
+        self._nudged = self.waiter is not None
+        self.wake()
 
     def __aiter__(self) -> Self:
         return self
@@ -122,6 +132,8 @@ class Incoming(InFlight):
             return self._take_chunks() if self.chunks else await self._next_chunks()
         try:
             return await self._next_decompressed(self.encoding)
+        except Nudged:
+            raise
         except BaseException:
             self.abandon()
             raise
@@ -147,6 +159,10 @@ class Incoming(InFlight):
             if self.complete:
                 return b""
             await self._wait()
+            if self._nudged:
+                self._nudged = False
+                if not (self.chunks or self.complete or self.failure):
+                    raise Nudged
         return self._take_chunks()
 
     def _take_chunks(self) -> bytes:
