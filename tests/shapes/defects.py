@@ -309,6 +309,13 @@ CROWDS: tuple[Crowd, ...] = (
     Crowd("missing-result", "in one turn", _CHAT, _GEMINI_3, one_turn(lambda n: call(f"c{n}"))),
     Crowd("missing-result", "apart", _CHAT, _CLAUDE, turns(lambda n: [calling(call(f"c{n}")), USER])),
     Crowd(
+        "misnamed-result",
+        "in rounds",
+        "gemini",
+        _GEMINI_3,
+        spread(lambda n: [model(gemini_call(n)), user(gemini_result(n + 1))], gemini),
+    ),
+    Crowd(
         "missing-result",
         "of Gemini",
         "gemini",

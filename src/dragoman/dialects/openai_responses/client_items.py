@@ -66,8 +66,7 @@ def _parse_call(kind: str, raw: Json, index: int) -> Opaque:
         return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=())
     if arguments[:1] != b"{":
         return Opaque(kind=kind, json=raw, origin=ORIGIN)
-    said = (form.member,) if form.member else _ACTIONS
-    extras = _gather_unsaid(wire, said)
+    extras = _gather_unsaid(wire, (form.member,) if form.member else _ACTIONS)
     call = Call(identity or made_id(index + 1, form.tool), form.tool, arguments, extras=extras)
     return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(call,))
 
@@ -90,9 +89,9 @@ def _parse_result(kind: str, raw: Json, index: int) -> Opaque:
     return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(result,))
 
 
-def _gather_unsaid(wire: Members, said: tuple[str, ...]) -> Extras | None:
+def _gather_unsaid(wire: Members, written: tuple[str, ...]) -> Extras | None:
     """What an item holds that a function's call or result has no place for, such as the checks of a click."""
-    fields = {name: value for name, value in wire.items() if name not in _USUAL and name not in said}
+    fields = {name: value for name, value in wire.items() if name not in _USUAL and name not in written}
     return extras_of(NAME, {name: value for name, value in fields.items() if value not in (b"null", b"[]", b"{}")})
 
 
