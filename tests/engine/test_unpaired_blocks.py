@@ -84,6 +84,14 @@ def test_a_call_of_the_same_tool_keeps_its_form() -> None:
     assert done.bodies[-1].count('"shell_call"') == done.bodies[-1].count('"shell_call_output"') == 1
 
 
+def test_the_result_of_an_unknown_kind_stays_beside_a_broken_pair() -> None:
+    alone = {"type": "local_shell_call_output", "id": "lsh_2", "output": "a lake"}
+    result = {"type": "function_call_output", **ID, "output": "a pond"}
+    done = send("openai-responses", items(HI, alone, HI, result, HI), RESPONSES[0])
+    assert isinstance(done.end, Answered)
+    assert done.rules == ("orphan-result",)
+
+
 def test_a_made_up_result_can_be_refused() -> None:
     with pytest.raises(RepairRefused, match="missing-result"):
         adapt(items(HI, SHELL, HI), target=RESPONSES[0], policy=Policy(synthetic=False))

@@ -11,7 +11,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined, prefixed, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot
-from dragoman.conversation.parts import NO_ID, Call, Part, Result, Text
+from dragoman.conversation.parts import NO_ID, Call, Opaque, Part, Result, Text
 
 
 def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
@@ -36,24 +36,26 @@ def call_text(call: Call) -> Text:
 
 
 def results_to_text(conversation: Conversation, chosen: Set[Spot], did: str) -> Rewrite:
-    """Some results become a user turn where they stand. The others of their turn keep their place before it."""
+    """Some results become a user turn where they stand. The others of their turn keep their place before it, and so do
+    blocks that stand for results."""
     if not chosen:
         return Rewrite(conversation)
     messages: list[Message] = []
     notes: list[Note] = []
     for at, message in enumerate(conversation.messages):
-        picked = [part for index, part in enumerate(message.parts) if (at, index) in chosen]
+        picked = [one for index, one in enumerate(message.parts) if type(one) is Result and (at, index) in chosen]
         if not picked:
             messages.append(message)
             continue
-        rest = tuple(part for index, part in enumerate(message.parts) if (at, index) not in chosen)
+        rest = tuple(
+            [one for index, one in enumerate(message.parts) if type(one) is Opaque or (at, index) not in chosen]
+        )
         if rest:
             messages.append(replace(message, parts=rest))
         words: list[Part] = []
         for result in picked:
-            assert isinstance(result, Result)
             text = result_text(result)
             words += text
             notes.append(Note(did, message, result, before=result, after=text))
         messages.append(Message(Role.USER, tuple(words), message.at, message.span, listed=len(words) > 1))
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
