@@ -8,10 +8,11 @@ from msgspec import Struct
 
 from dragoman.config.model_lookup import ConfiguredTarget, match_pattern
 from dragoman.config.schema.config_file import Config
-from dragoman.config.schema.history import Compact, Trim
 from dragoman.config.schema.models import ModelOverride, ModelRateLimits, ReasoningMode
 from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, ShownReasoning
+from dragoman.engine.history.compaction import CompactPolicy
+from dragoman.engine.history.trim_policy import Trim
 from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import merge
 
@@ -34,7 +35,7 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     shows_model: bool
     shown_reasoning: ShownReasoning
     trim: Trim | None
-    compact: Compact | None
+    compact: CompactPolicy | None
     rate_limits: ModelRateLimits | None
 
 

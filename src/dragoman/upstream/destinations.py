@@ -21,7 +21,6 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.compiler import path_template
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
-from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.trim_policy import MOST_TOKENS, TrimPolicy
 from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
@@ -199,7 +198,7 @@ def destination(
         shows_model=treated.shows_model,
         reasoning=treated.shown_reasoning,
         history=_trim_policy(treated, target.facts),
-        compact=CompactPolicy(**msgspec.structs.asdict(treated.compact)) if treated.compact is not None else None,
+        compact=treated.compact,
         tool_servers=found.entry.tool_servers if found.entry is not None else (),
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,

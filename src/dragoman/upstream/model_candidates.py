@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from dragoman.config.schema.config_file import Config
-from dragoman.engine.routing.cache_prices import CacheHabits
 from dragoman.engine.routing.candidates import Candidate
 from dragoman.engine.routing.decide import RoutePolicy
 from dragoman.engine.routing.router_model import PROMPT
@@ -50,5 +47,5 @@ def route_policy(config: Config, name: str) -> RoutePolicy:
         default=(route.default if route is not None else None) or "",
         prompt=(router.prompt if router is not None else None) or PROMPT,
         context_messages=router.context_messages if router is not None else 0,
-        caches=CacheHabits(**msgspec.structs.asdict(config.caches)),
+        caches=config.caches,
     )

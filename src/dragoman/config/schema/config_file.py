@@ -11,13 +11,14 @@ from dragoman.config.schema.media import MediaConfig
 from dragoman.config.schema.models import Model, ModelOverride
 from dragoman.config.schema.providers import Provider
 from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
-from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute, RouterConfig
+from dragoman.config.schema.routes import HealthChecks, ModelRoute, RouterConfig
 from dragoman.config.schema.server import ServerConfig
 from dragoman.config.schema.state import StateConfig
 from dragoman.config.schema.store import StoreConfig
 from dragoman.config.schema.tools import ToolsConfig, ToolServer
 from dragoman.config.secret import Secret
 from dragoman.engine.compile.request_limits import RequestLimits
+from dragoman.engine.routing.cache_prices import CacheHabits
 from dragoman.rules.context import TEXTS
 
 _REASONS = ", ".join([f"`{reason}`" for reason in TEXTS])
@@ -48,7 +49,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description="Names behind which a model is chosen for each request. `auto` is always one, of all models."),
     ] = field(default_factory=dict)
     router: Annotated[RouterConfig | None, Meta(description="The model that decides for routes.")] = None
-    caches: Annotated[CacheConfig, Meta(description="What routes assume of providers' caches.")] = CacheConfig()
+    caches: Annotated[CacheHabits, Meta(description="What routes assume of providers' caches.")] = CacheHabits()
     health_checks: Annotated[
         HealthChecks | None,
         Meta(

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from dragoman.config.schema.amounts import Amount, Positive, TokenLimit
+from dragoman.config.schema.amounts import Amount, Positive
 from dragoman.config.schema.history import HistoryConfig
 from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, ShownReasoning
+from dragoman.engine.history.trim_policy import TokenLimit
 from dragoman.profiles.doubts import Doubt
 
 

@@ -44,21 +44,6 @@ class RouterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ] = None
 
 
-class CacheConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What routes assume of providers' caches, for models with a `cache_ttl`."""
-
-    buffer_seconds: Annotated[
-        float, Meta(ge=0, description="A cache counts as cold so many seconds before its end.")
-    ] = 30.0
-    minutes_per_message: Annotated[float, Meta(gt=0, description="How often a turn of a session comes.")] = 2.0
-    create_multiplier: Annotated[
-        float, Meta(ge=0, description="Times the input price for what is written, if the price has no `written`.")
-    ] = 1.25
-    hit_multiplier: Annotated[
-        float, Meta(ge=0, description="Times the input price for what is read, if the price has no `cached`.")
-    ] = 0.1
-
-
 class HealthChecks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Small requests that find out whether models answer, before a client does."""
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 MOST_TOKENS = 1_000_000_000
+TokenLimit = Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
 _COUNTS = (
     *("max_history_tokens", "window", "keep_recent_exchanges"),
     *("keep_recent_user_turns_in_chained_tool_calls", "old_message_max_tokens", "oldest_message_max_tokens"),
@@ -12,33 +16,71 @@ _COUNTS = (
 )
 
 
-class TrimPolicy(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+class Trim(msgspec.Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True):
+    """Cutting a long history to a budget, in tokens. System texts and tools are never cut."""
+
+    max_history_tokens: Annotated[
+        int,
+        Meta(ge=0, le=MOST_TOKENS, description="The most that the turns may hold; 0: only the context window counts."),
+    ] = 16_000
+    context_budget: Annotated[
+        float, Meta(gt=0, le=1, description="The share of the context window that a request may fill.")
+    ] = 0.8
+    keep_recent_exchanges: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MOST_TOKENS,
+            description="The user's last turns, with all that follows them, that are not shortened.",
+        ),
+    ] = 3
+    keep_recent_user_turns_in_chained_tool_calls: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MOST_TOKENS,
+            description="Takes the place of `keep_recent_exchanges` while the model works through calls. Then no turn "
+            "is left out unless the context window demands it.",
+        ),
+    ] = 1
+    old_message_max_tokens: Annotated[
+        TokenLimit | None, Meta(description="The most of an old message; by default from the budget.")
+    ] = None
+    oldest_message_max_tokens: Annotated[TokenLimit | None, Meta(description="The most of one of the oldest.")] = None
+    old_tool_result_max_tokens: Annotated[TokenLimit | None, Meta(description="The most of an old result.")] = None
+    oldest_tool_result_max_tokens: Annotated[
+        TokenLimit | None, Meta(description="The most of one of the oldest results.")
+    ] = None
+    step: Annotated[
+        float,
+        Meta(
+            gt=0,
+            lt=1,
+            description="The share of the budget that one cut sets free. Between two cuts the beginning of the "
+            "conversation stays the same, so that the provider's cache is of use.",
+        ),
+    ] = 0.25
+    until_it_pays: Annotated[
+        bool,
+        Meta(
+            description="If the provider reads its cache for less, the turns may hold up to twice "
+            "`max_history_tokens`, until a cut saves more than it costs to write anew what stays."
+        ),
+    ] = True
+    on_refusal: Annotated[
+        bool,
+        Meta(description="If the provider says that the conversation is too long: trim it further, and send it again."),
+    ] = True
+
+
+class TrimPolicy(Trim, frozen=True):
     """How a long history is trimmed; all sizes in tokens. The system texts and the tools are never cut.
 
     The four limits replace those that are worked out from the budget.
     """
 
-    max_history_tokens: int = 16_000
-    """The most that the turns may hold; 0: only the window counts."""
     window: int = 0
     """The target's context window; 0: not known."""
-    context_budget: float = 0.8
-    """How much of the window a request may fill."""
-    keep_recent_exchanges: int = 3
-    """The last turns of the user, with all that follows them, that are not shortened."""
-    keep_recent_user_turns_in_chained_tool_calls: int = 1
-    """The same while the model works through calls."""
-    old_message_max_tokens: int | None = None
-    oldest_message_max_tokens: int | None = None
-    old_tool_result_max_tokens: int | None = None
-    oldest_tool_result_max_tokens: int | None = None
-    step: float = 0.25
-    """The share of the budget that a cut sets free, so that the next cut is many turns away."""
-    until_it_pays: bool = True
-    """Whether the turns may hold up to twice as much if the provider reads its cache for less: until a cut saves more
-    than it costs to write anew what stays."""
-    on_refusal: bool = True
-    """Whether a conversation that the provider finds too long is trimmed to what it says and sent again."""
 
     def __post_init__(self) -> None:
         for name in _COUNTS:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from dragoman.engine.routing.candidates import Candidate
 
 
-class CacheHabits(msgspec.Struct, frozen=True, kw_only=True):
-    """What is assumed of providers' caches. If a price does not tell, writing to a cache and reading from it cost so
-    many times the input."""
+class CacheHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What routes assume of providers' caches, for models with a `cache_ttl`."""
 
-    buffer_seconds: float = 30.0
-    """A cache counts as cold so long before its end."""
-    minutes_per_message: float = 2.0
-    """While it lasts, a turn comes so often."""
-    create_multiplier: float = 1.25
-    hit_multiplier: float = 0.1
+    buffer_seconds: Annotated[
+        float, Meta(ge=0, description="A cache counts as cold so many seconds before its end.")
+    ] = 30.0
+    minutes_per_message: Annotated[float, Meta(gt=0, description="How often a turn of a session comes.")] = 2.0
+    create_multiplier: Annotated[
+        float, Meta(ge=0, description="Times the input price for what is written, if the price has no `written`.")
+    ] = 1.25
+    hit_multiplier: Annotated[
+        float, Meta(ge=0, description="Times the input price for what is read, if the price has no `cached`.")
+    ] = 0.1
 
 
 def expected_price(candidate: Candidate, warm: bool, habits: CacheHabits) -> float | None:
