@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
@@ -32,6 +32,10 @@ class Seen(Struct, frozen=True):
     usage: tuple[int, int, int]
     ids: tuple[str, ...] = ()
     thinking: str = ""
+    set_off: str = ""
+    """The text with a blank line in the place of each run of the provider's own tools that stands between two texts."""
+    set_off_but_for_code: str = ""
+    """The same, but for runs of code."""
 
 
 class ReportedFailure(Exception):
@@ -116,6 +120,25 @@ def loopback() -> Iterator[Loopback]:
         server.close()
 
 
+def _texts_apart(pieces: Sequence[tuple[str | None, str]]) -> tuple[str, str]:
+    """What stands in `set_off` and `set_off_but_for_code`, of the texts and the kinds of all pieces of an answer."""
+    told = [(text, kind) for text, kind in pieces if kind not in _NO_RUN]
+    return _set_off([text for text, _ in told]), _set_off([text for text, kind in told if "code" not in kind])
+
+
+def _set_off(texts: Iterable[str | None]) -> str:
+    """The texts in their order; None: a run of a tool."""
+    whole, is_after_run = "", False
+    for text in texts:
+        if not text:
+            is_after_run = is_after_run or text is None
+            continue
+        is_glued = is_after_run and whole and not whole.endswith("\n") and not text.startswith("\n")
+        whole += ("\n\n" if is_glued else "") + text
+        is_after_run = False
+    return whole
+
+
 def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
@@ -159,7 +182,17 @@ def _read_messages(client: anthropic.Anthropic | anthropic.AnthropicBedrock, str
         (fresh + cached, usage.output_tokens, cached),
         tuple(block.id for block in calls),
         "".join(block.thinking for block in message.content if block.type == "thinking"),
+        *_texts_apart([(block.text if block.type == "text" else None, _kind(block)) for block in message.content]),
     )
+
+
+def _kind(block: Any) -> str:
+    """Of Claude's block; of a call of its own tools, the tool."""
+    return str(block.name if block.type == "server_tool_use" else block.type)
+
+
+_NO_RUN = ("thinking", "redacted_thinking", "tool_use", "reasoning", "function_call", "custom_tool_call")
+"""Blocks of Claude and items of Responses that are neither a text nor a run of the provider's own tools."""
 
 
 def _read_chat(server: Loopback, stream: bool) -> Seen:
@@ -275,13 +308,20 @@ def _read_responses(server: Loopback, stream: bool) -> Seen:
     texts = [part for item in output if item.type == "message" for part in item.content]
     why = response.incomplete_details.reason if response.incomplete_details else response.status
     return Seen(
-        "".join(part.text if part.type == "output_text" else part.refusal for part in texts),
+        "".join(map(_words, texts)),
         tuple((one.name, _arguments(one.arguments if one.type == "function_call" else one.input)) for one in calls),
         _stop(why, bool(calls), refused),
         _responses_usage(response.usage),
         tuple(call.call_id for call in calls),
         "".join(s.text for item in output if item.type == "reasoning" for s in item.summary or []),
+        *_texts_apart(
+            [("".join(map(_words, item.content)) if item.type == "message" else None, item.type) for item in output]
+        ),
     )
+
+
+def _words(part: Any) -> str:
+    return part.text if part.type == "output_text" else part.refusal
 
 
 def _responses_usage(usage: Any) -> tuple[int, int, int]:

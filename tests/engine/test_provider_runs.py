@@ -459,6 +459,19 @@ APART: dict[str, tuple[list[dict[str, Any]], str]] = {
         [text_block("I look.\n"), CALL, FOUND, text_block("Blue."), CALL, FOUND, text_block("\nOr so.")],
         "I look.\nBlue.\nOr so.",
     ),
+    "around advice, of which no other dialect tells": (
+        [
+            text_block("I ask."),
+            {"type": "server_tool_use", "id": "srvtoolu_9", "name": "advisor", "input": {}},
+            {
+                "type": "advisor_tool_result",
+                "tool_use_id": "srvtoolu_9",
+                "content": {"type": "advisor_result", "text": "Blue.", "stop_reason": "end_turn"},
+            },
+            text_block("Blue."),
+        ],
+        "I ask.\n\nBlue.",
+    ),
     "and nothing more": ([text_block("I look."), CALL, FOUND], "I look."),
 }
 

@@ -86,7 +86,7 @@ class ProviderRuns(msgspec.Struct):
     _line: int = 0
     """The bytes of their text, and of the line behind it."""
     _gap: int | None = None
-    """The part of a run that the client is not shown, since the last text."""
+    """The part of a run that the client is not shown, since the last text; -1 if a block has it that nobody shows."""
     is_resumed: bool = False
     """If the provider pauses, it is asked to go on: what it has not done until then, it will do."""
 
@@ -140,15 +140,20 @@ class ProviderRuns(msgspec.Struct):
     def _write(self, event: Event) -> list[Event]:
         match event:
             case OpaqueBlock(opaque=opaque) if opaque.origin.dialect == self._upstream.name:
-                shown = self._take(event)
+                written = self._take(event)
+                shown = any(isinstance(one, OpaqueBlock) and self._shows(one.opaque) for one in written)
                 self._line = 0 if shown and not self.last_text else self._line
-                self._gap = event.part if self._is_one_text and not shown else None
-                return shown
+                self._gap = None if shown or not self._is_one_text else -1 if written else event.part
+                return written
             case Used():
                 return [self._count(event)]
             case Cited():
                 self._cite(event)
         return [self._renumber(event)]
+
+    def _shows(self, opaque: Opaque) -> bool:
+        """Only a block of the client's own dialect is written for it."""
+        return opaque.origin.dialect == self._client.name
 
     def _release(self) -> list[Event]:
         """What was held, as it is. From here on nothing is."""
