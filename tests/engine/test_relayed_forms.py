@@ -260,3 +260,20 @@ def test_sdks_read_odd_events_of_cohere(name: str, size: int, client: str, sdks:
     out = b"".join([relayed.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + relayed.close()
     seen = sdks.read(client, out, stream=True)
     assert (seen.text, seen.calls, seen.stop, seen.usage) == ("a", (("f", '{"a": 1}'),), "calls", (3, 2, 0))
+
+
+@pytest.mark.parametrize("dialect", ["cohere", "ollama", "openai-chat"])
+def test_bytes_that_are_no_text_break_nothing_off(dialect: str) -> None:
+    wire = b"".join(_frames(dialect)).replace(b" word3", b" w\xc5ord3")
+    relayed = _relay(dialect, [wire[:600], wire[600:]])
+    assert b"word2" in relayed
+    assert b"word4" in relayed
+    assert relayed.endswith(wire.rstrip()[-20:] + b"\n" * (len(relayed) - len(relayed.rstrip())))
+
+
+@pytest.mark.parametrize("dialect", ["cohere", "ollama", "openai-chat"])
+def test_a_name_that_is_no_text_is_an_error_of_the_server(dialect: str) -> None:
+    wire = b"".join(_frames(dialect))
+    at = wire.index(b'"', wire.index(b" word3") - 20)
+    relayed = Translation(dialect, dialect, context=ANSWERING)
+    assert relayed.feed(wire[:at] + b'"\xc5' + wire[at + 1 :]) + relayed.close()

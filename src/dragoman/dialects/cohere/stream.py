@@ -119,7 +119,7 @@ class MisreadEvents(msgspec.Struct):
     def may_be_misread(self, payload: bytes) -> bool:
         try:
             _check_plain_event(payload)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return True
         return False
 

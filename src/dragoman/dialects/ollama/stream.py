@@ -55,7 +55,7 @@ class MisreadLines(msgspec.Struct):
     def may_be_misread(self, payload: bytes) -> bool:
         try:
             _check_plain_line(payload)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return True
         return False
 
