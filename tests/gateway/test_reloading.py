@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Answer, Seen, Upstream, refusal, upstream
 
 from dragoman.config.load import Loaded
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.store import PostgresOptions, StoreConfig
+from dragoman.gateway.http.restart_required import keep_running_values
 
 SECRET = "first-secret-0123456789"
 RENEWED = "second-secret-987654321"
@@ -28,6 +32,13 @@ def behind() -> Iterator[Upstream]:
 def config(behind: Upstream, model: str, key: str = SECRET, **more: Any) -> dict[str, Any]:
     served = provider("openai-compatible-lenient", behind.url, api_key=key)
     return {"providers": {"p": served}, "models": {"m": {"target": f"p/{model}"}}, **more}
+
+
+def test_what_is_read_at_the_start_stays_and_is_told() -> None:
+    running, queue = Config(), StoreConfig(queue=7, postgres=PostgresOptions(connections=9), keep_requests=5)
+    kept = keep_running_values(Loaded(config=replace(running, store=queue)), running)
+    assert kept.config.store == StoreConfig(keep_requests=5)
+    assert [warning.split(" stays ")[0] for warning in kept.warnings] == ["store.postgres", "store.queue"]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -27,11 +28,19 @@ class ReferenceRow(Struct, frozen=True):
     default: str
     meaning: str
     example: str = ""
+    at_start: bool = False
+    """Whether it is read once, and a reload keeps what runs."""
 
 
 def reference() -> tuple[ReferenceRow, ...]:
     """All keys in the order of the schema, sections before their members."""
     return tuple(_inner_rows(CONFIG, ""))
+
+
+@cache
+def start_keys() -> tuple[str, ...]:
+    """The paths of the keys that are read at the start."""
+    return tuple([row.path for row in reference() if row.at_start])
 
 
 def json_schema() -> dict[str, Any]:
@@ -74,6 +83,7 @@ def _rows(struct: inspect.StructType, path: str) -> Iterator[ReferenceRow]:
             _default_text(field, inner),
             about.get("description", ""),
             _text(examples[0]) if examples else "",
+            isinstance(field.type, inspect.Metadata) and "at_start" in (field.type.extra or {}),
         )
         yield from _inner_rows(inner, here)
 

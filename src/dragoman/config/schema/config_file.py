@@ -13,6 +13,7 @@ from dragoman.config.schema.providers import Provider
 from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.config.schema.routes import HealthChecks, ModelRoute, RouterConfig
 from dragoman.config.schema.server import ServerConfig
+from dragoman.config.schema.start_keys import at_start
 from dragoman.config.schema.state import StateConfig
 from dragoman.config.schema.store import StoreConfig
 from dragoman.config.schema.tools import ToolsConfig, ToolServer
@@ -66,8 +67,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = ()
     profiles: Annotated[
         tuple[str, ...],
-        Meta(
-            description="TOML files with your own profiles, relative to this file's folder. Read at the start.",
+        at_start(
+            "TOML files with your own profiles, relative to this file's folder.",
             examples=[["profiles.toml"]],
         ),
     ] = ()

@@ -4,13 +4,15 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from dragoman.config.schema.start_keys import at_start
+
 
 class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the gateway listens."""
 
-    host: Annotated[str, Meta(description="The address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="The port to listen on; 0 takes a free one.")] = 8642
-    workers: Annotated[int, Meta(ge=1, le=256, description="The number of processes that share the port.")] = 1
+    host: Annotated[str, at_start("The address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, at_start("The port to listen on; 0 takes a free one.", ge=0, le=65535)] = 8642
+    workers: Annotated[int, at_start("The number of processes that share the port.", ge=1, le=256)] = 1
     max_body: Annotated[int, Meta(ge=1024, description="The largest request body in bytes.")] = 20_971_520
     conversation_memory: Annotated[
         int,
@@ -20,7 +22,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             "minutes and for its own key alone. 0 turns it off.",
         ),
     ] = 67_108_864
-    max_headers: Annotated[int, Meta(ge=1024, description="The largest request head in bytes.")] = 65_536
+    max_headers: Annotated[int, at_start("The largest request head in bytes.", ge=1024)] = 65_536
     max_concurrent: Annotated[
         int, Meta(ge=1, description="Requests at the same time per worker. Further ones get 429 with `Retry-After`.")
     ] = 2000

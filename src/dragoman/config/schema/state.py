@@ -6,6 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from dragoman.config.schema.start_keys import at_start
+
 _AMOUNT = re.compile(r"(\d{1,9})([a-z]{1,2})")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _BYTES = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
@@ -22,11 +24,9 @@ class StateConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Conversations that clients refer to by ids: `store` and `previous_response_id` of the Responses API."""
 
     enabled: Annotated[bool, Meta(description="Keep them. `state: off` is the same as `false` here.")] = True
-    lifetime: Annotated[
-        str, Meta(description="How long a turn is kept after its last use: `90s`, `30m`, `24h`, `7d`.")
-    ] = "24h"
-    size: Annotated[str, Meta(description="How much is kept of all keys together: `512KB`, `256MB`, `2GB`.")] = "256MB"
-    per_key: Annotated[str, Meta(description="How much is kept of one key.")] = "64MB"
+    lifetime: Annotated[str, at_start("How long a turn is kept after its last use: `90s`, `30m`, `24h`, `7d`.")] = "24h"
+    size: Annotated[str, at_start("How much is kept of all keys together: `512KB`, `256MB`, `2GB`.")] = "256MB"
+    per_key: Annotated[str, at_start("How much is kept of one key.")] = "64MB"
     foreign_ids: Annotated[
         ForeignIds,
         Meta(

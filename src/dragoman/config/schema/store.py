@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from dragoman.config.schema.start_keys import at_start
 from dragoman.config.secret import Secret
 
 
@@ -19,10 +20,10 @@ class Vault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Opaque provider state that the client's dialect cannot carry, kept for the next turn."""
 
     enabled: Annotated[bool, Meta(description="Keep it at all.")] = True
-    per_caller: Annotated[int, Meta(ge=1, description="Entries of one key.")] = 4096
-    entries: Annotated[int, Meta(ge=1, description="Entries of all keys together.")] = 65_536
-    max_bytes: Annotated[int, Meta(ge=1024, description="Bytes of all entries together.")] = 268_435_456
-    ttl: Annotated[float, Meta(gt=0, description="Seconds after its last use that an entry is forgotten.")] = 86_400.0
+    per_caller: Annotated[int, at_start("Entries of one key.", ge=1)] = 4096
+    entries: Annotated[int, at_start("Entries of all keys together.", ge=1)] = 65_536
+    max_bytes: Annotated[int, at_start("Bytes of all entries together.", ge=1024)] = 268_435_456
+    ttl: Annotated[float, at_start("Seconds after its last use that an entry is forgotten.", gt=0)] = 86_400.0
 
 
 class RedisOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,20 +85,20 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     kind: Annotated[
         StoreKind,
-        Meta(description="`sqlite` survives a restart and is shared by several workers; `memory` does neither."),
+        at_start("`sqlite` survives a restart and is shared by several workers; `memory` does neither."),
     ] = StoreKind.SQLITE
     path: Annotated[
         str | None,
-        Meta(
-            description="The SQLite file, relative to this file's folder; by default `dragoman.sqlite3` beside this "
+        at_start(
+            "The SQLite file, relative to this file's folder; by default `dragoman.sqlite3` beside this "
             "file, and without a configuration file in the user's state directory.",
             examples=["/var/lib/dragoman/store.sqlite3"],
         ),
     ] = None
     hot: Annotated[
         Secret | None,
-        Meta(
-            description="Where replicas share limits, budgets, reasoning state, pins, lessons and conversations: "
+        at_start(
+            "Where replicas share limits, budgets, reasoning state, pins, lessons and conversations: "
             "`redis://`, `rediss://` (TLS), `redis+sentinel://HOST,HOST/NAME` or `redis+unix://`. By default they are "
             "in the SQLite file.",
             examples=["rediss://dragoman:${REDIS_PASSWORD}@redis.internal:6379/0"],
@@ -105,13 +106,13 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = None
     ledger: Annotated[
         Secret | None,
-        Meta(
-            description="Where replicas share the ledger: `postgresql://`. By default it is in the SQLite file.",
+        at_start(
+            "Where replicas share the ledger: `postgresql://`. By default it is in the SQLite file.",
             examples=["postgresql://dragoman:${PG_PASSWORD}@db.internal/dragoman"],
         ),
     ] = None
-    redis: Annotated[RedisOptions, Meta(description="Options of `hot`.")] = RedisOptions()
-    postgres: Annotated[PostgresOptions, Meta(description="Options of `ledger`.")] = PostgresOptions()
+    redis: Annotated[RedisOptions, at_start("Options of `hot`.")] = RedisOptions()
+    postgres: Annotated[PostgresOptions, at_start("Options of `ledger`.")] = PostgresOptions()
     durable_ledger: Annotated[
         bool,
         Meta(
@@ -129,6 +130,6 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ),
     ] = False
     queue: Annotated[
-        int, Meta(ge=1, description="Entries that may wait to be written; beyond it they are counted as dropped.")
+        int, at_start("Entries that may wait to be written; beyond it they are counted as dropped.", ge=1)
     ] = 10_000
     vault: Annotated[Vault, Meta(description="Opaque provider state.")] = Vault()

@@ -9,35 +9,14 @@ from msgspec.structs import replace
 
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
+from dragoman.config.reference import start_keys
 from dragoman.config.schema.config_file import Config
-
-RESTART_KEYS = (
-    "profiles",
-    "server.host",
-    "server.port",
-    "server.workers",
-    "server.max_headers",
-    "store.kind",
-    "store.path",
-    "store.hot",
-    "store.ledger",
-    "store.redis",
-    "store.queue",
-    "store.vault.per_caller",
-    "store.vault.entries",
-    "store.vault.max_bytes",
-    "store.vault.ttl",
-    "state.lifetime",
-    "state.size",
-    "state.per_key",
-)
-"""These are used once, at the start."""
 
 
 def keep_running_values(loaded: Loaded, running: Config) -> Loaded:
     """The new configuration with the running values of these keys, and a warning for each that differs."""
     config, warnings = loaded.config, list(loaded.warnings)
-    for path in RESTART_KEYS:
+    for path in start_keys():
         steps = path.split(".")
         now, new = _at(running, steps), _at(config, steps)
         if now != new:
