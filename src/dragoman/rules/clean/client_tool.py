@@ -399,9 +399,9 @@ class _History(msgspec.Struct):
             if not self._is_meant(part) or type(part) is not Opaque:
                 yield part
                 continue
-            meant = tuple([one for one in part.meant or () if not self._is_needless(one)])
-            if id(part) not in self.unpaired:
-                meant = tuple(map(self._meaning, meant))
+            # One by one: what came of a search is needed only if its call was given before it.
+            named = self._meaning if id(part) not in self.unpaired else _itself
+            meant = tuple([named(one) for one in part.meant or () if not self._is_needless(one)])
             beside = [one.extras for one in meant if one.extras and one.extras.dialect == part.origin.dialect]
             unsaid = ", ".join(chain.from_iterable(extras.fields for extras in beside))
             meant = tuple([replace(one, extras=None) for one in meant]) if unsaid else meant
@@ -423,6 +423,10 @@ class _History(msgspec.Struct):
             return part
         self._asked.add(part.id)
         return replace(part, name=self.tools.name_of(part.name))
+
+
+def _itself(part: Part) -> Part:
+    return part
 
 
 def _shown(tool: Tool | NativeTool) -> Tool | NativeTool:
