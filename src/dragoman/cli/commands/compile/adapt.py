@@ -125,25 +125,7 @@ def resolved_context(task: AdaptTask, quiet: bool) -> CompileContext:
 @lines_option
 @profile_options
 @config_option
-def adapt(
-    *,
-    file: str,
-    source: str,
-    name: str,
-    stream: bool | None,
-    max_loss: str | None,
-    doubt: str | None,
-    stop_after: str,
-    quiet: bool,
-    details: bool,
-    jobs: int,
-    lines: bool,
-    as_json: bool,
-    diff: bool,
-    rules: tuple[str, ...],
-    profiles: Path | None,
-    config: Path | None,
-) -> int:
+def adapt(*, file: str, quiet: bool, details: bool, jobs: int, lines: bool, **chosen: Any) -> int:
     """Compile a request for a target.
 
     FILE holds one request as JSON, one request per line, or the transcript of an agent. Without FILE, the command reads
@@ -152,28 +134,17 @@ def adapt(
 
     The exit code is 0 if every request could be compiled, 1 if not, 2 if the command itself is wrong.
     """
-    if as_json and diff:
+    task = AdaptTask(**chosen)
+    if task.as_json and task.diff:
         raise click.UsageError("--json and --diff exclude each other; give one of them")
-    if stop_after and stop_after not in BY_NAME:
-        raise OptionError(f'no rule is called "{stop_after}". {nearest_first(stop_after, BY_NAME)}', at="--stop-after")
-    task = AdaptTask(
-        source,
-        name,
-        stream,
-        max_loss=max_loss,
-        doubt=doubt,
-        stop_after=stop_after,
-        rules=rules,
-        profiles=profiles,
-        config=config,
-        as_json=as_json,
-        diff=diff,
-    )
+    if task.stop_after and task.stop_after not in BY_NAME:
+        unknown = f'no rule is called "{task.stop_after}". {nearest_first(task.stop_after, BY_NAME)}'
+        raise OptionError(unknown, at="--stop-after")
     resolved_context.cache_clear()  # its files may have changed since the last call in this process
     target = resolved_context(task, quiet=False).name
-    with open_requests(file, lines, source) as opened:
+    with open_requests(file, lines, task.source) as opened:
         if not quiet:
-            print_format(opened, source)
+            print_format(opened, task.source)
         return _adapt_all(opened, jobs if opened.lines else 1, task, ChangeReport(target, quiet, details))
 
 

@@ -70,22 +70,7 @@ from dragoman.emulators.serving.http_server import ServerLimits, start
 )
 @click.option("--list", "listing", is_flag=True, help="List the providers and exit.")
 def emulate(
-    *,
-    providers: tuple[str, ...],
-    port: int,
-    host: str,
-    script_file: str | None,
-    answers: str,
-    strict: bool,
-    signatures: str,
-    models: str | None,
-    window: int,
-    limits: str | None,
-    fault: str | None,
-    write_size: int,
-    max_body: int,
-    log_file: str | None,
-    listing: bool,
+    *, providers: tuple[str, ...], port: int, host: str, write_size: int, max_body: int, listing: bool, **chosen: Any
 ) -> None:
     """Serve strict imitations of PROVIDERs, each on its own port; by default the nine main ones.
 
@@ -95,21 +80,7 @@ def emulate(
     if listing:
         click.echo("\n".join(names()))
         return
-    options = {
-        "strict": strict,
-        "signatures": signatures,
-        "models": models.split(",") if models else None,
-        "window": window,
-    }
-    cores = _cores(
-        providers or MAIN,
-        options,
-        script_file=script_file,
-        answers=answers,
-        fault=fault,
-        log_file=log_file,
-        limits=limits,
-    )
+    cores = _cores(providers or MAIN, **chosen)
     raise_on_stop_signals()
     try:
         asyncio.run(_serve(cores, host, port, ServerLimits(body=max_body, write_size=write_size)))
@@ -127,17 +98,20 @@ MAIN = ("openai", "openai-responses", "anthropic", "gemini", "vertex", "openrout
 
 def _cores(
     names: Sequence[str],
-    options: dict[str, Any],
     *,
     script_file: str | None,
     answers: str,
     fault: str | None,
     log_file: str | None,
     limits: str | None,
+    models: str | None,
+    **options: Any,
 ) -> list[EmulatorCore]:
+    """`options`: those that all emulators take as they are given."""
+    named = models.split(",") if models else None
     try:
         rates = parse_limits(limits)
-        emulated = [provider(name, **options) for name in names]
+        emulated = [provider(name, models=named, **options) for name in names]
         scripts = [load(script_file) if script_file else Script() for _ in names]
         standing_fault = parse_fault(fault) if fault else None
         log = open(log_file, "a", buffering=1, encoding="utf-8") if log_file else None  # noqa: SIM115 - open until exit
