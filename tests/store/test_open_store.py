@@ -26,7 +26,7 @@ from dragoman.store.ledger_entry import Entry
 from dragoman.store.location import store_file
 from dragoman.store.memory.store import MemoryStore
 from dragoman.store.open_store import file_refusal, memory_refusal, open_store, shared_refusal
-from dragoman.store.shared_backends import LEDGER, SharedBackend
+from dragoman.store.shared_backends import BACKENDS
 from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.store import Store
 
@@ -86,7 +86,7 @@ async def test_an_address_that_names_no_backend_is_refused_with_those_that_do(
 
 
 def test_a_backend_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LEDGER, "postgresql", SharedBackend("dragoman.store.not_there", "postgres"))
+    monkeypatch.setitem(BACKENDS, "postgres", "dragoman.store.not_there")
     config = Config(store=StoreConfig(ledger=Secret("postgresql://x")))
     assert "install dragoman[postgres]" in (shared_refusal(config, None) or "")
 

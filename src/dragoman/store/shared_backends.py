@@ -31,25 +31,15 @@ class StoreOpening(Struct, frozen=True):
     redactor: Redactor
 
 
-class SharedBackend(Struct, frozen=True):
-    """A module with `open_part(opening)` and `inspect(opening, seconds)`, and the extra that has what it needs."""
-
-    module: str
-    extra: str
-
-
-_REDIS = SharedBackend("dragoman.store.redis_store", "redis")
-_POSTGRES = SharedBackend("dragoman.store.postgres", "postgres")
-HOT = dict.fromkeys(HOT_SCHEMES, _REDIS)
-LEDGER = dict.fromkeys(LEDGER_SCHEMES, _POSTGRES)
-
+BACKENDS = {"redis": "dragoman.store.redis_store", "postgres": "dragoman.store.postgres"}
+"""By the extra of a server, the module with `open_part(opening)` and `inspect(opening, seconds)`."""
 
 Inspect = Callable[[StoreOpening, float], Awaitable[tuple[ServerFinding, ...]]]
 
 
 def open_hot(opening: StoreOpening) -> HotPart | None:
     """The shared hot part; None if the configuration names none. Raises StoreError."""
-    module = _backend("store.hot", opening.config.hot, HOT)
+    module = _backend("store.hot", opening.config.hot, HOT_SCHEMES)
     if module is None:
         return None
     opened: Callable[[StoreOpening], HotPart] = module.open_part
@@ -58,7 +48,7 @@ def open_hot(opening: StoreOpening) -> HotPart | None:
 
 def open_ledger(opening: StoreOpening) -> LedgerPart | None:
     """The shared ledger; None if the configuration names none. Raises StoreError."""
-    module = _backend("store.ledger", opening.config.ledger, LEDGER)
+    module = _backend("store.ledger", opening.config.ledger, LEDGER_SCHEMES)
     if module is None:
         return None
     opened: Callable[[StoreOpening], LedgerPart] = module.open_part
@@ -67,12 +57,12 @@ def open_ledger(opening: StoreOpening) -> LedgerPart | None:
 
 async def inspect_hot(opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
     """How the server of the hot part is; nothing if there is none. Raises StoreError if it cannot be asked."""
-    return await _inspect(_backend("store.hot", opening.config.hot, HOT), opening, seconds)
+    return await _inspect(_backend("store.hot", opening.config.hot, HOT_SCHEMES), opening, seconds)
 
 
 async def inspect_ledger(opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
     """How the server of the ledger is; nothing if there is none. Raises StoreError if it cannot be asked."""
-    return await _inspect(_backend("store.ledger", opening.config.ledger, LEDGER), opening, seconds)
+    return await _inspect(_backend("store.ledger", opening.config.ledger, LEDGER_SCHEMES), opening, seconds)
 
 
 async def _inspect(module: ModuleType | None, opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
@@ -82,15 +72,14 @@ async def _inspect(module: ModuleType | None, opening: StoreOpening, seconds: fl
     return await inspect(opening, seconds)
 
 
-def _backend(at: str, address: Secret | None, backends: dict[str, SharedBackend]) -> ModuleType | None:
+def _backend(at: str, address: Secret | None, extras: dict[str, str]) -> ModuleType | None:
     """The module that knows the server of an address; None if there is no address."""
     if not address:
         return None
-    scheme = address.reveal().partition("://")[0].lower()
-    backend = backends.get(scheme)
-    if backend is None:
-        raise StoreError(f"{at} must begin with {', '.join(f'{name}://' for name in backends)}")
+    extra = extras.get(address.reveal().partition("://")[0].lower())
+    if extra is None:
+        raise StoreError(f"{at} must begin with {', '.join(f'{name}://' for name in extras)}")
     try:
-        return import_module(backend.module)
+        return import_module(BACKENDS[extra])
     except ModuleNotFoundError as error:
-        raise StoreError(f"{at} needs {error.name}; install dragoman[{backend.extra}]") from None
+        raise StoreError(f"{at} needs {error.name}; install dragoman[{extra}]") from None

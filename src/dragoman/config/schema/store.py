@@ -73,11 +73,13 @@ class PostgresOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = 256
 
 
-HOT_SCHEMES = (
+_REDIS = (
     *("redis", "rediss", "redis+sentinel", "rediss+sentinel"),
     *("redis+cluster", "rediss+cluster", "redis+unix"),
 )
-LEDGER_SCHEMES = ("postgresql", "postgres")
+HOT_SCHEMES = dict.fromkeys(_REDIS, "redis")
+LEDGER_SCHEMES = dict.fromkeys(("postgresql", "postgres"), "postgres")
+"""How the address of a server begins, and the extra that has what it needs."""
 
 
 class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
