@@ -443,3 +443,22 @@ def test_the_head_of_an_answer_is_not_held_for_long(
     assert b"Good." not in begun
     assert b"Good." in rest
     assert b"error" not in rest.replace(b'"error":null', b"")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_address_is_told_to_the_operator_alone(tmp_path: Path, stream: bool) -> None:
+    done = threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        yield b'data: {"id":"1","choices":[{"index":0,"delta":{"content":"Go"}}]}\n\n'
+        done.wait(5)
+
+    with upstream(lambda seen: (200, pieces())) as slow:
+        address = slow.url.removesuffix("/v1") if stream else "http://127.0.0.1:9"
+        config = {"providers": {"a": provider("openai-compatible", address, timeouts={"idle": 0.2})}}
+        with gateway(config, tmp_path) as running:
+            told = ask(running, model="a/x", stream=stream).text
+        done.set()
+    assert "a/x: " in told
+    assert address not in told
+    assert f"[{address}]" in running.log.getvalue()

@@ -106,6 +106,8 @@ class Failure(msgspec.Struct, frozen=True):
     provider: str = ""
     raw: bytes = b""
     """The provider's own body."""
+    place: str = ""
+    """The address that could not be asked. No client is told it."""
 
     def __repr__(self) -> str:
         return f"<Failure: {self.kind}, status {self.status}, {self.message[:200]!r}>"

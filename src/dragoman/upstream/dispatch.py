@@ -230,8 +230,9 @@ class Dispatch(Struct, eq=False):
         return self._pieces(opened) if isinstance(opened, Streaming) else self._all_pieces(opened)
 
     async def _pieces(self, opened: Streaming) -> AsyncGenerator[bytes]:
-        incoming, translation = self._incoming, opened.translation
+        incoming, translation, destination = self._incoming, opened.translation, self.exchange.destination
         assert incoming is not None
+        assert destination is not None
         feed, held, seen = translation.feed, self._held, self._seen
         mark = self.exchange.change_mark
         tail = bytearray() if self.exchange.reads_end else None
@@ -263,7 +264,7 @@ class Dispatch(Struct, eq=False):
                         break
                 last = b"" if opened.over else await self._read(seen, translation.close)
             except TransportFailure as fault:
-                last = translation.fail(transport_failure(fault))
+                last = translation.fail(transport_failure(fault, destination.name))
             if tail:
                 self.exchange.note_diagnosis(bytes(tail[-LARGE:]))
             if not settled:
@@ -415,7 +416,7 @@ class Dispatch(Struct, eq=False):
                 self.account_limits = self.credential.find_limits(incoming.headers) if destination.as_caller else ()
             return await self._receive(incoming)
         except TransportFailure as fault:
-            return self.exchange.failed(transport_failure(fault))
+            return self.exchange.failed(transport_failure(fault, destination.name))
         except NoCredentials as fault:
             return self.exchange.failed(Failure(FailureKind.AUTH, str(fault), fault.status))
 

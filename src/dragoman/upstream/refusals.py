@@ -10,13 +10,14 @@ from dragoman.wire.error_bodies import UNREADABLE
 ERROR_LIMIT = 1024 * 1024
 
 
-def transport_failure(fault: TransportFailure) -> Failure:
-    """No answer, or half of one."""
+def transport_failure(fault: TransportFailure, name: str) -> Failure:
+    """No answer, or half of one. Clients are told the target's name; its address is for the operator."""
+    kind, status = FailureKind.NETWORK, 502
     if isinstance(fault, TimedOut):
-        return Failure(FailureKind.TIMEOUT, str(fault), 504)
-    if isinstance(fault, TooLarge):
-        return Failure(FailureKind.ANSWER_TOO_LARGE, str(fault), 502)
-    return Failure(FailureKind.NETWORK, str(fault), 502)
+        kind, status = FailureKind.TIMEOUT, 504
+    elif isinstance(fault, TooLarge):
+        kind = FailureKind.ANSWER_TOO_LARGE
+    return Failure(kind, f"{name}: {fault.what}. {fault.advice}", status, place=fault.where)
 
 
 async def error_body(incoming: Incoming) -> bytes:

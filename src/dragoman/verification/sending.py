@@ -112,7 +112,7 @@ async def send_directly(gateway: Gateway, destination: HttpDestination, request:
             body, first = await _read(incoming, started)
         return RawAnswer(incoming.status, dict(incoming.headers), body, time.perf_counter() - started, first)
     except TransportFailure as fault:
-        return transport_failure(fault)
+        return transport_failure(fault, destination.name)
     except NoCredentials as fault:
         return Failure(FailureKind.AUTH, str(fault), fault.status)
 

@@ -8,6 +8,7 @@ from typing import Any
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import AttemptFailed
@@ -93,7 +94,7 @@ class Records:
             error = (
                 self.redactor.value(provider_error(failure.raw))
                 if short
-                else self.redactor.text(failure.message[:_LOGGED_ERROR])
+                else self.redactor.text(_with_place(failure)[:_LOGGED_ERROR])
             )
             line = {"event": "provider-error", "id": exchange.context.id, "target": target}
             self.lines.add(LogLevel.WARNING, {**line, "status": failure.status, "error": error})
@@ -104,6 +105,11 @@ class Records:
         self.lines.add(LogLevel.WARNING, {**line, "tentative": learnt.tentative})
 
 
+def _with_place(failure: Failure) -> str:
+    """What went wrong, as the operator is told it."""
+    return f"{failure.message} [{failure.place}]" if failure.place else failure.message
+
+
 def _refusal_line(request_id: str, ask: Ask, failed: AttemptFailed[HttpDestination]) -> RefusalLine:
     destination, failure = failed.destination, failed.failure
     return RefusalLine(
@@ -112,7 +118,7 @@ def _refusal_line(request_id: str, ask: Ask, failed: AttemptFailed[HttpDestinati
         stage="stream" if ask.stream else "request",
         status_code=failure.status or None,
         error_type=failure.kind.value,
-        error=failure.message,
+        error=_with_place(failure),
         error_object=failure.raw or None,
         request_id=request_id,
         target=destination.name,

@@ -151,9 +151,7 @@ def _failure(origin: HttpOrigin, error: Exception) -> ConnectFailed:
         )
     if isinstance(error, ssl.SSLError):
         if error.reason in _NO_TLS:
-            return TlsFailed(
-                where, f"it does not speak TLS ({error.reason})", f"Write http://{where.partition('://')[2]}"
-            )
+            return TlsFailed(where, f"it does not speak TLS ({error.reason})", "Write http:// in its URL")
         return TlsFailed(where, f"the TLS handshake failed ({error.reason or error})", "Check scheme and port")
     if isinstance(error, ConnectionAbortedError | ConnectionResetError) and origin.secure:
         return TlsFailed(where, f"it closed the connection during TLS ({_reason(error)})", "Check scheme and port")
