@@ -21,6 +21,7 @@ from tests.gateway.serving import CLIENT as HTTP
 
 from dragoman.config.client_keys import sha256_of
 from dragoman.config.example import example as example_file
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.callers.console_sessions import SETUP, end_session, make_session, session_name
 from dragoman.gateway.console.body_marks import BodyMark, MarkKind, differences, without_place
@@ -364,6 +365,7 @@ def test_everything_is_for_admins(keyed: Running) -> None:
             assert answer.status_code == status, (method, path, key)
     session = HTTP.get(f"{keyed.url}/dragoman/session").json()
     assert (session["keys"], session["admin"], session["providers"]) == (True, False, [])
+    assert list(session["dialects"]) == list(DIALECT_NAMES)
 
 
 @contextmanager

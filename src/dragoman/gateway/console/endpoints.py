@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.registry import all_dialects
 from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.console_sessions import (
     SETUP,
@@ -70,6 +71,7 @@ async def show_session(request: ServedRequest) -> None:
         "setup": bool(services.live.setup_token),
         "bodies": "store" if config.store.keep_bodies else "memory" if services.records.recent.keeps else "",
         "models": len(config.models),
+        "dialects": {one.name: one.title for one in all_dialects()},
         "providers": list(config.providers) if caller.admin else [],
     }
     await _send(request, shown)

@@ -9,15 +9,14 @@ import { selectMarks } from "./body_view.js";
 import { ruleCard } from "./rule_card.js";
 import { EXAMPLES } from "./examples.js";
 
-const DIALECTS = ["auto", "openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "ollama", "cohere"];
 const FIRST = 3; // targets that are chosen at the beginning
 
-export function open({ search }) {
-  return new Playground(search);
+export function open({ search, session }) {
+  return new Playground(search, session.dialects);
 }
 
 class Playground {
-  constructor(search) {
+  constructor(search, dialects) {
     this.targets = [];
     this.place = 0;
     this.source = "auto";
@@ -29,7 +28,7 @@ class Playground {
     const form = h("form", { class: "inline", onsubmit: (event) => { event.preventDefault(); this.addTarget(this.add.value.trim()); } }, this.add, this.known, h("button", {}, "Add"));
     const examples = select([["", "examples…"], ...Object.keys(EXAMPLES).map((name) => [name, name])], "", (name) => name && this.load(EXAMPLES[name]));
     examples.setAttribute("aria-label", "Examples");
-    this.dialect = select(DIALECTS.map((name) => [name, name === "auto" ? "recognise the dialect" : dialectName(name)]), "auto", (name) => { this.source = name; this.run(); });
+    this.dialect = select([["auto", "recognise the dialect"], ...Object.entries(dialects)], "auto", (name) => { this.source = name; this.run(); });
     this.dialect.setAttribute("aria-label", "Dialect");
     const bar = h("div", { class: "bar" }, h("h1", {}, "Playground"), examples, this.dialect, h("button", { type: "button", onclick: () => this.tidy() }, "Tidy"), copyButton("Share", () => this.link()));
     const left = h("div", { class: "play-left" }, this.text, h("p", { class: "note" }, "Nothing is sent while you type. A shared link holds the conversation after the #, which browsers keep to themselves."));
