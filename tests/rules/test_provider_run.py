@@ -195,6 +195,31 @@ def test_a_half_without_its_other_half_is_told_too() -> None:
     assert done.json["messages"][1]["content"] == "[web search]\n1. Sky - https://sky.example"
 
 
+ADVICE: dict[str, Any] = {
+    "type": "advisor_tool_result",
+    "tool_use_id": "srvtoolu_2",
+    "content": {"type": "advisor_result", "text": "Look up."},
+}
+LONE = {"of a search": (RESULT, "https://sky.example"), "of a kind that nobody else has": (ADVICE, "Look up.")}
+
+
+@pytest.mark.parametrize("name", LONE)
+def test_a_result_that_its_vendor_takes_in_pairs_alone(name: str) -> None:
+    result, words = LONE[name]
+    asked = {**CALL, "id": result["tool_use_id"]}
+    known = facts("anthropic", paired_blocks=["*_tool_result"])
+    whole = claude(asked, result)
+    assert run(provider_run, whole, known, source="anthropic").untouched
+    paused = [*claude(asked)["messages"], {"role": "assistant", "content": [result]}]
+    assert run(provider_run, {**whole, "messages": paused}, known, source="anthropic").untouched
+    body = claude({"type": "text", "text": "Well."}, result)
+    done = run(provider_run, body, known, source="anthropic")
+    said, told = done.json["messages"][1]["content"]
+    assert (said["text"], told["type"], words in told["text"]) == ("Well.", "text", True)
+    assert done.changes == [("/messages/1/content/1", "metadata", False)]
+    assert run(provider_run, body, facts("anthropic"), source="anthropic").untouched
+
+
 NOVA: dict[str, Any] = {
     "toolUse": {"toolUseId": "s1", "name": "nova_grounding", "input": {"query": "sky"}, "type": "server_tool_use"}
 }

@@ -3,8 +3,9 @@
 The vendor that made it gets it back as it was. Every other target gets a text in its place, that says what was asked
 and what was found and where: the query, the title and address of each page, the sentences of it that the answer cites,
 what the code printed. A picture that was made stays one. A call and its result become one text, never half of it. What
-only the vendor can read is left out. If a client carries a block that stands for one or two of this target's own
-vendor, those are put back, and a call of a server whose tools this target calls itself is written as its own. With
+only the vendor can read is left out. The vendor itself gets a text for a result whose call is not before it, if it
+refuses that (fact `paired_blocks`). If a client carries a block that stands for one or two of this target's own vendor,
+those are put back, and a call of a server whose tools this target calls itself is written as its own. With
 `refused-part: drop` such blocks are left out.
 
 Loses metadata: the model no longer sees a call, and what was encrypted is gone.
@@ -26,6 +27,7 @@ becomes
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -43,6 +45,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import takes_block
+from dragoman.rules.part_words import block_words
 from dragoman.rules.rule import rule
 
 
@@ -88,6 +91,8 @@ class _RunHistory:
         self._servers = _find_servers(conversation.tools, context.facts.dialect, self._codec)
         """The servers whose tools the target calls."""
         blocks = [part for message in conversation.messages for part in message.parts if type(part) is Opaque]
+        self._lone = _find_lone_results(blocks, context.facts)
+        """The results that the target takes behind their calls alone."""
         if any(map(self._is_strange, blocks)):
             self._pair(blocks)
 
@@ -117,7 +122,7 @@ class _RunHistory:
         facts = self._context.facts
         if block.origin.dialect != facts.dialect or not takes_block(block, facts):
             return bool(self._context.choice("refused-part") != "drop")
-        return holds_sealed(block.json)
+        return id(block) in self._lone or holds_sealed(block.json)
 
     def rewrite(self, message: Message) -> Message:
         """The message without blocks that are told otherwise, and without citations that only we can read."""
@@ -133,8 +138,10 @@ class _RunHistory:
     def _rewrite_part(self, message: Message, part: Part, cited: Mapping[str, list[str]]) -> tuple[Part, ...]:
         if type(part) is Text and part.extras is not None:
             return (self._without_sealed(message, part, part.extras),)
-        if type(part) is not Opaque or id(part) not in self._strange:
+        if type(part) is not Opaque:
             return (part,)
+        if id(part) not in self._strange:
+            return self._read_out(message, part) if id(part) in self._lone else (part,)
         run = self._runs.get(id(part))
         if run is None:
             return ()  # the other half of a run that is told already
@@ -146,6 +153,15 @@ class _RunHistory:
         elif written := self._write(run):
             made, did, loses = written, f"wrote {part.kind} as {written[0].kind}", Loss.NOTHING
         self.notes.append(Note(did, message, part, loses=loses, before=part, after=made if len(made) > 1 else made[0]))
+        return made
+
+    def _read_out(self, message: Message, part: Opaque) -> tuple[Part, ...]:
+        """The words of a result that tells of no run, as far as we know."""
+        words = block_words(part)
+        made = (Text(words.literal),) if words is not None else ()
+        did = f"put the words of a {part.kind} block in its place" if made else f"left out a {part.kind} block"
+        loses = Loss.METADATA if words is not None and words.whole else Loss.CONTENT
+        self.notes.append(Note(did, message, part, loses=loses, before=part, after=made or None))
         return made
 
     def _write(self, run: ToolRun) -> tuple[Opaque, ...]:
@@ -164,6 +180,33 @@ class _RunHistory:
         made = replace(part, extras=Extras(extras.dialect, fields) if fields else None)
         self.notes.append(Note("left out citations of another provider", message, part, before=part, after=made))
         return made
+
+
+class _Half(msgspec.Struct):
+    """The ids that tell which call a block is, or which one it answers."""
+
+    id: str | None = None
+    tool_use_id: str | None = None
+
+
+_decode_half = msgspec.json.Decoder(_Half).decode
+
+
+def _find_lone_results(blocks: Sequence[Opaque], facts: Facts) -> frozenset[int]:
+    """The blocks that answer no call before them, of the kinds that need one. What stands for a function's result names
+    its call otherwise."""
+    asked: set[str] = set()
+    lone: set[int] = set()
+    for block in blocks if facts.paired_blocks else ():
+        try:
+            half = _decode_half(block.json)
+        except msgspec.DecodeError:
+            continue
+        if half.tool_use_id is None:
+            asked.add(half.id or "")
+        elif half.tool_use_id not in asked and any(fnmatchcase(block.kind, glob) for glob in facts.paired_blocks):
+            lone.add(id(block))
+    return frozenset(lone)
 
 
 def _find_servers(tools: Sequence[Tool | NativeTool], dialect: str, codec: ProviderToolCodec | None) -> frozenset[str]:
