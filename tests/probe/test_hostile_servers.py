@@ -20,7 +20,7 @@ from dragoman.probe.live.address import SoughtServer, find_server
 from dragoman.probe.live.asking import ProbeRun, ProbeTally
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer
-from dragoman.probe.questions import Verdict
+from dragoman.probe.question import Verdict
 from dragoman.upstream.transport.transport import Transport
 
 Answer = tuple[int, bytes, str]

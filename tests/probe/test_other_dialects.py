@@ -16,7 +16,7 @@ from dragoman.probe.asked_dialects import asked_dialect, asked_names
 from dragoman.probe.check import Agreement, compare_facts
 from dragoman.probe.findings import facts_found
 from dragoman.probe.inquiry import Inquiry
-from dragoman.probe.questions import Question, Verdict
+from dragoman.probe.question import Question, Verdict
 from dragoman.probe.request_form import member_paths
 from dragoman.profiles.profile import Profile, Profiles, merge
 

@@ -13,7 +13,7 @@ from tests.probe.emulated import asking
 from dragoman.emulators.chat.stated_facts import stated
 from dragoman.probe.asked_dialects import asked_dialect, asked_names
 from dragoman.probe.findings import FoundBy, ProbeFinding, evidence_of, facts_found
-from dragoman.probe.questions import Condition, Question, Topic, Verdict
+from dragoman.probe.question import Condition, Question, Topic, Verdict
 from dragoman.probe.questions_by_dialect.message_turns import user
 from dragoman.probe.request_form import fit_together
 from dragoman.profiles.facts import Facts, declared_questions

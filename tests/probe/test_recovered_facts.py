@@ -16,7 +16,7 @@ from dragoman.emulators.chat.stated_facts import stated
 from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.probe.findings import facts_found
 from dragoman.probe.inquiry import Inquiry
-from dragoman.probe.questions import Verdict
+from dragoman.probe.question import Verdict
 
 CHAT = asked_dialect()
 QUESTIONS = CHAT.questions

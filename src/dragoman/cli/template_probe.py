@@ -14,7 +14,7 @@ from dragoman.errors import ProbeError
 from dragoman.probe.live.address import Headers
 from dragoman.probe.live.server_template import find_template
 from dragoman.probe.profile_file import FoundProfile, render_profile
-from dragoman.probe.questions import Verdict
+from dragoman.probe.question import Verdict
 from dragoman.probe.template.prober import TemplateFindings, probe_template
 from dragoman.probe.template.sources import TemplateSource, read_template_file
 from dragoman.upstream.transport.transport import Transport

@@ -12,7 +12,7 @@ import msgspec
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DIALECT_NAMES, DialectName
 from dragoman.dialects.dialect import Dialect
 from dragoman.dialects.registry import dialect
-from dragoman.probe.questions import Question
+from dragoman.probe.question import Question
 from dragoman.probe.request_form import RequestForm
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.questions import Outcome, Question, Verdict
+from dragoman.probe.question import Outcome, Question, Verdict
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import merge
 

@@ -25,7 +25,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.lessons import learn
 from dragoman.probe.asked_dialects import AskedDialect
 from dragoman.probe.findings import FoundBy, ProbeFinding
-from dragoman.probe.questions import Question, Topic, Verdict
+from dragoman.probe.question import Question, Topic, Verdict
 from dragoman.probe.refusal_causes import NO_CONVERSATION, NOTHING_KNOWN, blame
 from dragoman.probe.request_form import fit_together, member_paths
 from dragoman.profiles.profile import merge

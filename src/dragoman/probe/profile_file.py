@@ -10,7 +10,7 @@ import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DialectName
 from dragoman.probe.findings import ProbeFinding, ProbeLoss, evidence_of
-from dragoman.probe.questions import Question, Verdict
+from dragoman.probe.question import Question, Verdict
 from dragoman.profiles.profile import Key
 
 MARK = "# Found on "

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure
 from dragoman.engine.exchange.lessons import learn
-from dragoman.probe.questions import Question, Verdict
+from dragoman.probe.question import Question, Verdict
 from dragoman.probe.request_form import RequestForm
 from dragoman.profiles.facts import Facts
 from dragoman.wire.error_wording import matched_part

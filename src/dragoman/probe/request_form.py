@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.questions import JsonObject, Question
+from dragoman.probe.question import JsonObject, Question
 from dragoman.profiles.profile import merge
 
 MemberPath = tuple[str, ...]

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from dragoman.probe.check import Agreement, ComparedFact, compare_facts
 from dragoman.probe.findings import ProbeFinding, evidence_of, facts_found
-from dragoman.probe.questions import Question, Verdict
+from dragoman.probe.question import Question, Verdict
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.verification.run_state import FactCheck
 

@@ -11,7 +11,7 @@ from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.probe.check import ComparedFact
 from dragoman.probe.findings import ProbeFinding, evidence_of, facts_found
 from dragoman.probe.profile_file import MEASURED, toml_value
-from dragoman.probe.questions import Question, Verdict
+from dragoman.probe.question import Question, Verdict
 from dragoman.profiles.data_files import DATA
 from dragoman.profiles.profile import Target, builtin_names
 from dragoman.verification.fact_check import name_entry

@@ -24,7 +24,7 @@ from tests.strategies import SHAPES, request
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import RequestError, TemplateError
 from dragoman.probe.findings import FoundBy, facts_found
-from dragoman.probe.questions import Verdict
+from dragoman.probe.question import Verdict
 from dragoman.probe.template.prober import SERVER_FACTS, TemplateFindings, probe_template
 from dragoman.probe.template.prompts import PromptMaker
 from dragoman.probe.template.rehearsal import profiles_with

@@ -12,7 +12,7 @@ from dragoman.probe.inquiry import Inquiry
 from dragoman.probe.live.asking import ProbeRun
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer
-from dragoman.probe.questions import Question, Verdict
+from dragoman.probe.question import Question, Verdict
 from dragoman.probe.template.prober import probe_template
 from dragoman.probe.template.sources import TemplateSource
 from dragoman.profiles.profile import builtin, merge

@@ -7,7 +7,7 @@ from collections import defaultdict
 import msgspec
 
 from dragoman.probe.asked_dialects import AskedDialect
-from dragoman.probe.questions import Question, Topic
+from dragoman.probe.question import Question, Topic
 
 _BYTES_PER_TOKEN = 4
 _OUTPUT_TOKENS = 16

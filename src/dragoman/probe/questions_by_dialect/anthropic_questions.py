@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.probe.probe_media import DOCUMENT, IMAGE, base64_of
-from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.question import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import assistant, text, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of

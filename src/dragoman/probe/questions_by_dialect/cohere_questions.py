@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.probe.probe_media import IMAGE
-from dragoman.probe.questions import JsonObject, Outcome, Question, Topic
+from dragoman.probe.question import JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import assistant, text, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of

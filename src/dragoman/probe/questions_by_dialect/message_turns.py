@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.questions import JsonObject
+from dragoman.probe.question import JsonObject
 
 
 def user(content: Any = "Hi", **more: Any) -> dict[str, Any]:

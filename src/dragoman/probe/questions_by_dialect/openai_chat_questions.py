@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
-from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.question import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import (
     LOOKUP,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
-from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.question import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import assistant, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.questions import JsonObject, Outcome, Question, Topic
+from dragoman.probe.question import JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import message_turns
 from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA
 from dragoman.profiles.fact_questions import Asked

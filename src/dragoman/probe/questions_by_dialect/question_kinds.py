@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.probe.questions import JsonObject, Outcome, Question, Topic, Verdict
+from dragoman.probe.question import JsonObject, Outcome, Question, Topic, Verdict
 
 ACCEPTED, REFUSED = Verdict.ACCEPTED, Verdict.REFUSED
 ACCEPTS, REFUSES = "accepts", "refuses"

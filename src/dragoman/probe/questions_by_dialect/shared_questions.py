@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.questions import NO_OUTCOME, Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.question import NO_OUTCOME, Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect.message_turns import assistant, text, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases
 from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTED, ACCEPTS, REFUSES, SCHEMA, facts

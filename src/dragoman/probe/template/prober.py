@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dragoman.errors import TemplateError
 from dragoman.probe.findings import FoundBy, ProbeFinding, ProbeLoss
-from dragoman.probe.questions import Outcome, Question, Topic, Verdict
+from dragoman.probe.question import Outcome, Question, Topic, Verdict
 from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTS, REFUSES
 from dragoman.probe.template.prompts import PromptMaker
 from dragoman.probe.template.rehearsal import Rehearsal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.probe.questions import JsonObject
+from dragoman.probe.question import JsonObject
 from dragoman.probe.template.prompts import PromptMaker
 from dragoman.probe.template.renderer import Rendering
 from dragoman.probe.template.trials import TemplateForms, body, tool

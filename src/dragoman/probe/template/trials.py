@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.questions import JsonObject, Topic
+from dragoman.probe.question import JsonObject, Topic
 from dragoman.probe.questions_by_dialect.message_turns import text
 from dragoman.probe.questions_by_dialect.phrases import Phrases, topic_of
 from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTS, REFUSES

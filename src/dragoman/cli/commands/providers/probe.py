@@ -25,7 +25,7 @@ from dragoman.probe.live.address import FoundServer, Headers, SoughtServer, find
 from dragoman.probe.live.asking import ProbeRun, ProbeTally
 from dragoman.probe.live.budget import ProbeBudget, highest_cost
 from dragoman.probe.profile_file import MARK, FoundProfile, render_profile
-from dragoman.probe.questions import Verdict
+from dragoman.probe.question import Verdict
 from dragoman.probe.report import ProbeReport, render_report
 from dragoman.probe.state_file import ProbeState, parse_state, render_state
 from dragoman.profiles.profile import Key, Profiles, Target, builtin, builtin_names
