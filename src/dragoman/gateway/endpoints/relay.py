@@ -171,7 +171,7 @@ async def _passed(request: ServedRequest, sending: _Sending, sent: tuple[str, by
         refused = await error_body(incoming)
         failure = parse_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
     except TransportFailure as fault:
-        failure = transport_failure(fault)
+        failure = transport_failure(fault, destination.name)
     except NoCredentials as fault:
         failure = Failure(FailureKind.AUTH, str(fault), fault.status)
     failure = redaction.failure(failure)
@@ -190,7 +190,7 @@ async def _answered(request: ServedRequest, incoming: Incoming, named: Headers, 
         async with incoming:
             await outbound.streamed(aiter(incoming), named, shown, request.services.live.config.server.write_timeout)
     except TransportFailure as fault:
-        failure = redaction.failure(transport_failure(fault))
+        failure = redaction.failure(transport_failure(fault, fault.where))
         error = render_failure(DEFAULT_DIALECT, failure, AnswerContext(id=outbound.id))
         await outbound.end(render_data_frame(error.body))
         return failure

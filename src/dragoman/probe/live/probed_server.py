@@ -59,7 +59,7 @@ async def send_question(
     except TooLarge as fault:
         return Failure(FailureKind.BROKEN_STREAM, str(fault), 200)
     except TransportFailure as fault:
-        return transport_failure(fault)
+        return transport_failure(fault, fault.where)
 
 
 async def _judged(incoming: Incoming, streamed: bool, member: str) -> Failure | None:
