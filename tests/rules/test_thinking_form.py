@@ -476,3 +476,45 @@ def test_a_model_that_decides_itself_is_switched_by_its_own_field(asked: dict[st
 def test_an_effort_alone_is_no_wish_to_think_for_a_model_without_efforts() -> None:
     body = {"max_tokens": 99, "messages": [{"role": "user", "content": "Hi"}], "output_config": {"effort": "low"}}
     assert "thinking" not in sent(body, "minimax/MiniMax-M3", source="anthropic").json
+
+
+def nova(effort: str) -> dict[str, Any]:
+    return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
+
+
+NOVA_OFF = {"reasoningConfig": {"type": "disabled"}}
+
+
+@pytest.mark.parametrize(
+    ("effort", "said"), [("low", nova("low")), ("high", nova("medium")), ("max", nova("medium")), ("none", NOVA_OFF)]
+)
+def test_nova_is_asked_in_its_own_words_and_never_for_what_takes_no_limit(effort: str, said: dict[str, Any]) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 300, "reasoning_effort": effort}
+    done = sent(body, "bedrock/us.amazon.nova-2-lite-v1:0", source=CHAT)
+    assert done.json["additionalModelRequestFields"] == said
+    again = sent(done.json, "bedrock/us.amazon.nova-2-lite-v1:0", source="bedrock")
+    assert (again.json, again.changes) == (done.json, [])
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "said"),
+    [
+        ("us.amazon.nova-2-lite-v1:0", nova("medium"), nova("medium")),
+        ("us.amazon.nova-2-lite-v1:0", nova("high"), nova("high")),
+        ("us.amazon.nova-2-lite-v1:0", NOVA_OFF, NOVA_OFF),
+        ("us.amazon.nova-lite-v1:0", nova("low"), None),
+        ("us.amazon.nova-lite-v1:0", nova("high"), None),
+        ("us.anthropic.claude-opus-4-8", nova("low"), {"thinking": {"type": "adaptive"}}),
+        ("us.anthropic.claude-opus-4-8", nova("high"), None),
+        ("arn:aws:bedrock:us-east-1:1:application-inference-profile/a", nova("low"), nova("low")),
+        ("meta.llama3-3-70b-instruct-v1:0", {**nova("low"), "reasoning_effort": "low"}, None),
+        ("openai.gpt-oss-120b-1:0", {**nova("low"), "reasoning_effort": "max"}, {"reasoning_effort": "high"}),
+    ],
+)
+def test_novas_words_go_to_models_that_know_them(
+    model: str, asked: dict[str, Any], said: dict[str, Any] | None
+) -> None:
+    body = {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "additionalModelRequestFields": asked}
+    done = sent(body, f"bedrock/{model}", source="bedrock")
+    assert done.json.get("additionalModelRequestFields") == said
+    assert bool(done.changes) is (asked != said)

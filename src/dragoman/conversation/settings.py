@@ -49,6 +49,9 @@ EFFORT_ALONE = "effort"
 EFFORT_INSIDE = "effort-inside"
 """The form of an effort among the fields for the model, next to Claude's thinking (Bedrock's `reasoning_effort`)."""
 
+EFFORT_CONFIG = "reasoningConfig"
+"""The form of an effort that is an object of its own among the fields for the model (Nova's, on Bedrock)."""
+
 
 SUMMARY = "auto"
 """The kind of summary to ask for if a client does not say which: the most detailed one that the model has."""

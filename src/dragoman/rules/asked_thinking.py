@@ -10,6 +10,7 @@ from dragoman.conversation.parts import Extras
 from dragoman.conversation.settings import (
     BUDGETS,
     EFFORT_ALONE,
+    EFFORT_CONFIG,
     EFFORT_FIELD,
     EFFORT_INSIDE,
     SUMMARY,
@@ -38,13 +39,20 @@ def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools:
     if formed is None:
         return None
     formed = _shown(formed, facts)
-    if formed.wire_form in (EFFORT_ALONE, EFFORT_INSIDE) or (
-        formed.on is not None and formed.wire_form == EFFORT_FIELD
-    ):
-        formed = replace(formed, wire_form="")  # a field for an effort has no place for a switch
+    if _is_strange(formed, facts):
+        formed = replace(formed, wire_form="")
     if facts.tools_with_effort is Stance.REFUSES and tools and formed.effort is not None:
         return formed if formed.effort is Effort.NONE and _offers_none(facts) else None
     return formed
+
+
+def _is_strange(thinking: Thinking, facts: Facts) -> bool:
+    """Whether the client's field is not the target's, or has no place for what is asked: one for an effort has none for
+    a switch."""
+    form = thinking.wire_form
+    if form == EFFORT_CONFIG:
+        return form != facts.thinking_as
+    return form in (EFFORT_ALONE, EFFORT_INSIDE) or (thinking.on is not None and form == EFFORT_FIELD)
 
 
 def _with_shown_as(thinking: Thinking, facts: Facts) -> Thinking:
@@ -306,10 +314,14 @@ FORMS: dict[ThinkingForm, Callable[[Thinking, Settings, Facts], Thinking | None]
 
 def drop_thinking_fields(extras: Extras | None) -> Extras | None:
     """The fields without a second one that asks for thinking."""
-    if extras is None or extras.fields.keys().isdisjoint(THINKING_FIELDS):
+    if extras is None or extras.fields.keys().isdisjoint(_FIELDS):
         return extras
-    fields = {name: value for name, value in extras.fields.items() if name not in THINKING_FIELDS}
+    fields = {name: value for name, value in extras.fields.items() if name not in _FIELDS}
     return Extras(extras.dialect, fields) if fields else None
+
+
+CONFIG_FIELD = f"additionalModelRequestFields.{EFFORT_CONFIG}"
+_FIELDS = frozenset({*THINKING_FIELDS, CONFIG_FIELD})
 
 
 def says_nothing(thinking: Thinking) -> bool:

@@ -16,6 +16,7 @@ from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import (
     EFFORT_ALONE,
+    EFFORT_CONFIG,
     EFFORT_INSIDE,
     Effort,
     FormatKind,
@@ -31,7 +32,7 @@ from dragoman.dialects.bedrock.tools import TOOL_CONFIG, parse_choice, parse_too
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.families.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.near_misses.choices import parse_any_choice
-from dragoman.dialects.near_misses.loose_json import fields_of
+from dragoman.dialects.near_misses.loose_json import fields_of, text_of
 from dragoman.dialects.near_misses.tools import MeantTools
 from dragoman.dialects.shared.ownership import require_own
 from dragoman.dialects.shared.parsing import extras_of
@@ -70,7 +71,7 @@ def _open_dotless(raw: Json, at: str) -> dict[str, Json]:
 
 
 def _take_additional(wire: dict[str, Json]) -> dict[str, Any]:
-    found = _take_thinking(wire) | _take_effort(wire, "reasoning_effort")
+    found = _take_thinking(wire) | _take_effort(wire, "reasoning_effort") or _take_config(wire)
     if wire.get("top_k", b"")[:1].isdigit():
         found["top_k"] = number(wire.pop("top_k"))
     return found
@@ -98,6 +99,26 @@ def _take_effort(wire: dict[str, Json], key: str) -> dict[str, Any]:
 _EFFORTS = frozenset(Effort)
 
 
+def _take_config(wire: dict[str, Json]) -> dict[str, Any]:
+    """Nova's form. A high effort allows no token limit beside it: it stays as it is, written by one who knows Nova."""
+    given = fields_of(wire.get(EFFORT_CONFIG, b""))
+    effort = None if given is None else _CONFIGS.get((text_of(given.get("type")), text_of(given.get(_MOST))))
+    if given is None or effort is None or given.keys() - {"type", _MOST}:
+        return {}
+    del wire[EFFORT_CONFIG]
+    return {"thinking.effort": effort, "thinking.wire_form": EFFORT_CONFIG}
+
+
+def _render_config(effort: Effort) -> Json:
+    if effort is Effort.NONE:
+        return b'{"type":"disabled"}'
+    return render_object({"type": b'"enabled"', _MOST: quote(effort)})
+
+
+_MOST = "maxReasoningEffort"
+_CONFIGS = {("disabled", ""): Effort.NONE, ("enabled", "low"): Effort.LOW, ("enabled", "medium"): Effort.MEDIUM}
+
+
 def _render_additional(settings: Settings) -> dict[str, Json]:
     out: dict[str, Json] = {}
     put(out, "top_k", settings.top_k)
@@ -105,7 +126,9 @@ def _render_additional(settings: Settings) -> dict[str, Json]:
     wire = render_claude_thinking(thinking, NAME)
     if wire:
         out["thinking"] = render_object(wire)
-    if thinking.effort is not None and not _is_beside(thinking):
+    if thinking.effort is not None and thinking.wire_form == EFFORT_CONFIG:
+        out[EFFORT_CONFIG] = _render_config(thinking.effort)
+    elif thinking.effort is not None and not _is_beside(thinking):
         out["reasoning_effort"] = quote(thinking.effort)
     return out
 
@@ -223,7 +246,12 @@ SETTINGS = SettingTable(
 )
 """The tool choice stands with the tools, in the last one, which is parsed and rendered with them."""
 
-_THOUGHTS = (f"/{ADDITIONAL}/thinking", f"/{ADDITIONAL}/reasoning_effort", f"/{OUTPUT}/effort")
+_THOUGHTS = (
+    f"/{ADDITIONAL}/thinking",
+    f"/{ADDITIONAL}/reasoning_effort",
+    f"/{ADDITIONAL}/{EFFORT_CONFIG}",
+    f"/{OUTPUT}/effort",
+)
 PLACES = SETTINGS.places(
     {"thinking": _THOUGHTS, "reasoning_effort": _THOUGHTS, "include": _THOUGHTS},
     tools=(f"/{TOOL_CONFIG}/tools",),

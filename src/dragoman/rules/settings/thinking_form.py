@@ -29,10 +29,10 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.settings import THINKING_FIELDS, Thinking
+from dragoman.conversation.settings import EFFORT_CONFIG, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
-from dragoman.rules.asked_thinking import drop_thinking_fields, formed_thinking, says_nothing
+from dragoman.rules.asked_thinking import CONFIG_FIELD, drop_thinking_fields, formed_thinking, says_nothing
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import can_be_asked
 from dragoman.rules.rewriting import rewrite_settings
@@ -69,9 +69,10 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
     extras = drop_thinking_fields(conversation.extras)
     notes = [note]
     if formed is not None and conversation.extras is not None and extras is not conversation.extras:
-        for name in [one for one in THINKING_FIELDS if one in conversation.extras.fields]:
-            given = conversation.extras.fields[name]
-            notes.append(Note(f"left out `{name}`, a second field that asks for thinking", key=name, before=given))
+        kept = () if extras is None else extras.fields
+        for name in [one for one in conversation.extras.fields if one not in kept]:
+            given, key = conversation.extras.fields[name], name.replace(".", "/")
+            notes.append(Note(f"left out `{name}`, a second field that asks for thinking", key=key, before=given))
     return rewrite_settings(replace(conversation, extras=extras), notes, thinking=formed)
 
 
@@ -81,6 +82,8 @@ def _is_own_word(thinking: Thinking, context: Context) -> bool:
     facts = context.facts
     if context.translated or not thinking.wire_form or not can_be_asked(facts):
         return False
+    if thinking.wire_form == EFFORT_CONFIG:
+        return CONFIG_FIELD not in facts.refused_settings
     if thinking.effort is not None and facts.efforts and thinking.effort.value not in facts.efforts:
         return False
     if not facts.thinking_as:
