@@ -273,6 +273,17 @@ def test_a_server_whose_calls_need_an_approval_is_not_given_to_others() -> None:
     assert ("native-tool", "/tools/0", "content", False) in done.changes
 
 
+def test_each_of_googles_apis_has_tools_of_its_own() -> None:
+    turn = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    vertex = {**turn, "tools": [{"enterpriseWebSearch": {}}, {"retrieval": {"vertexAiSearch": {}}}]}
+    assert sent(vertex, "vertex/gemini-2.5-flash", source="gemini").json == vertex
+    assert sent(vertex, "gemini/gemini-2.5-flash", source="gemini").json["tools"] == [{"googleSearch": {}}]
+    studio = {**turn, "tools": [{"fileSearch": {"fileSearchStoreNames": ["s"]}}]}
+    assert sent(studio, "gemini/gemini-2.5-flash", source="gemini").json == studio
+    assert sent(studio, "vertex/gemini-2.5-flash", source="gemini").json == turn
+    assert sent(studio, "gemini-native-compatible/some-model", source="gemini").json == studio
+
+
 def test_tools_that_a_search_finds_stay_deferred() -> None:
     deferred = {**LOOKUP, "defer_loading": True}
     search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}

@@ -88,6 +88,16 @@ def test_a_call_of_a_server_is_written_for_a_target_that_calls_it_too() -> None:
     assert {name: back[1].get(name) for name in CALLED} == {**CALLED, "id": back[1]["id"]}
 
 
+def test_what_ai_studio_ran_is_told_to_vertex_in_words() -> None:
+    usual = {"id": "a", "toolType": "GOOGLE_SEARCH_WEB"}
+    call, result = {"toolCall": {**usual, "args": {"queries": ["sky"]}}}, {"toolResponse": {**usual, "response": {}}}
+    hi = {"role": "user", "parts": [{"text": "Hi"}]}
+    asked = {"contents": [hi, {"role": "model", "parts": [call, result, {"text": "Blue."}]}, hi]}
+    assert sent(asked, "gemini/gemini-3-pro-preview", source="gemini").json == asked
+    told = sent(asked, "vertex/gemini-3-pro-preview", source="gemini").json["contents"][1]["parts"]
+    assert told == [{"text": "[web search: sky]"}, {"text": "Blue."}]
+
+
 def test_a_call_of_a_server_that_nobody_declares_is_told_in_words() -> None:
     for target in ("openai-responses/gpt-4.1", "gemini/gemini-2.5-flash"):
         assert "[wiki: ask: sky]\\nBlue." in str(sent(claude(USED, ANSWERED), target, source="anthropic").json)

@@ -632,7 +632,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Stance, asked("two tools of one name", tools="twin; twin", words=("unique", "duplicate"))
     ] = ACCEPTS
     tools_max: Annotated[int, Meta(description="how many tools it takes (0: any number)")] = 0
-    native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)
+    native_tools: Annotated[
+        tuple[str, ...], Meta(description="kinds of its own tools (globs; after `!` those that it lacks)")
+    ] = ("*",)
     provider_tools: Annotated[
         Mapping[str, str],
         Meta(description="its own tool that does what others run, by what it does (`web-search`, `code` and so on)"),

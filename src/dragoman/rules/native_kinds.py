@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -23,7 +23,13 @@ def takes_tool(tool: NativeTool, facts: Facts) -> bool:
     """Whether it takes a tool of its own dialect. One without a type has another vendor's form."""
     if tool.origin.dialect != facts.dialect or (not tool.kind and facts.off_schema is Stance.REFUSES):
         return False
-    return any(fnmatchcase(tool.kind, glob) for glob in facts.native_tools)
+    return _names_kind(facts.native_tools, tool.kind)
+
+
+def _names_kind(globs: Sequence[str], kind: str) -> bool:
+    """Whether a kind is one of these. The last glob that fits decides; after `!` stands what is none of them."""
+    fitting = [glob for glob in globs if fnmatchcase(kind, glob.removeprefix("!"))]
+    return bool(fitting) and not fitting[-1].startswith("!")
 
 
 def is_given_as_meant(part: Part, facts: Facts) -> bool:
@@ -132,7 +138,7 @@ def _write(tool: ProviderTool, context: Context, mixes: bool) -> WrittenTool | N
     if written is None or not written.json:
         return written
     entry = written.kind or kind
-    return written if any(fnmatchcase(entry, glob) for glob in facts.native_tools) else None
+    return written if _names_kind(facts.native_tools, entry) else None
 
 
 def declare_as_own(strange: StrangeTool, written: WrittenTool, facts: Facts) -> tuple[NativeTool, str, Loss]:

@@ -188,9 +188,21 @@ def _with(table: Table, **more: dict[str, str]) -> Table:
     return {name: {**fields, **more.get(name, {})} for name, fields in table.items()}
 
 
+def _without(table: Table, **fewer: tuple[str, ...]) -> Table:
+    return {
+        name: {field: kind for field, kind in fields.items() if field not in fewer.get(name, ())}
+        for name, fields in table.items()
+    }
+
+
 STUDIO: Table = _with(_SHARED, Part={"partMetadata": "any"})
 VERTEX: Table = _with(
-    _SHARED,
+    _without(
+        _SHARED,
+        Part=("toolCall", "toolResponse"),
+        Tool=("fileSearch",),
+        GenerationConfig=("enableEnhancedCivicAnswers",),
+    ),
     GenerateContentRequest={"labels": "struct", "modelArmorConfig": "any"},
     FunctionCall={"partialArgs": "any", "willContinue": "bool"},
     Schema={"additionalProperties": "any"},
