@@ -30,7 +30,8 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.anthropic import NAME, ORIGIN
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, parse_stop
+from dragoman.dialects.families.stop_words import StopWords
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import (
     UNREADABLE,
     decode_answer,
@@ -43,16 +44,20 @@ from dragoman.dialects.shared.raw_json import (
 )
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
-STOPS: Mapping[str, Stop] = {
-    "end_turn": Stop.END,
-    "max_tokens": Stop.LENGTH,
-    "stop_sequence": Stop.STOP_SEQUENCE,
-    "tool_use": Stop.CALLS,
-    "pause_turn": Stop.PAUSE,
-    "compaction": Stop.PAUSE,
-    "refusal": Stop.REFUSAL,
-    "model_context_window_exceeded": Stop.CONTEXT,
-}
+STOPS = StopWords(
+    {
+        "end_turn": Stop.END,
+        "max_tokens": Stop.LENGTH,
+        "stop_sequence": Stop.STOP_SEQUENCE,
+        "tool_use": Stop.CALLS,
+        "pause_turn": Stop.PAUSE,
+        "compaction": Stop.PAUSE,
+        "refusal": Stop.REFUSAL,
+        "model_context_window_exceeded": Stop.CONTEXT,
+    },
+    # This dialect has no word for a model that failed. A refusal is the one stop that no client takes for success.
+    dict.fromkeys((Stop.FILTER, Stop.BROKEN_CALL, Stop.ERROR), Stop.REFUSAL),
+)
 
 
 LATE = frozenset({"container", "context_management", "stop_details"})
@@ -203,12 +208,12 @@ class AnthropicAnswerParser:
         self._stopped = True
         self._close_all(out)
         sequence = text_in(fields.get("stop_sequence")) or None
-        out.append(Stopped(0, parse_stop(STOPS, word, self._called), word, sequence, extras_of(NAME, kept)))
+        out.append(Stopped(0, STOPS.parse(word, self._called), word, sequence, extras_of(NAME, kept)))
 
     def end(self, out: list[Event]) -> None:
         self._close_all(out)
         if not self._stopped:
-            out.append(Stopped(0, parse_stop(STOPS, "", self._called), "", None, extras_of(NAME, self._late)))
+            out.append(Stopped(0, STOPS.parse("", self._called), "", None, extras_of(NAME, self._late)))
         out.append(Ended())
         self.over = True
 

@@ -26,26 +26,7 @@ from dragoman.dialects.shared.raw_json import decode_members, encode
 from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
 
-_STOP_WORDS: Mapping[Stop, str] = {
-    Stop.END: "end_turn",
-    Stop.LENGTH: "max_tokens",
-    Stop.STOP_SEQUENCE: "stop_sequence",
-    Stop.CALLS: "tool_use",
-    Stop.PAUSE: "pause_turn",
-    Stop.REFUSAL: "refusal",
-    Stop.FILTER: "refusal",
-    # This dialect has no word for a model that failed. A refusal is the one stop that no client takes for success.
-    Stop.BROKEN_CALL: "refusal",
-    Stop.ERROR: "refusal",
-    Stop.CONTEXT: "model_context_window_exceeded",
-}
-
 _BREAKDOWNS = frozenset({Stop.BROKEN_CALL, Stop.ERROR})
-
-
-def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word if this dialect has it and it means the same."""
-    return word if STOPS.get(word) is reason else _STOP_WORDS[reason]
 
 
 def render_stop_details(reason: Stop, word: str) -> Json | None:
@@ -107,7 +88,7 @@ def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
         return {**LATE_FIELDS, "stop_reason": b'"end_turn"'}
     fields = {
         **LATE_FIELDS,
-        "stop_reason": quote(render_stop(stop.reason, stop.word)),
+        "stop_reason": quote(STOPS.render(stop.reason, stop.word)),
         "stop_sequence": quote(stop.sequence) if stop.sequence and stop.reason is Stop.STOP_SEQUENCE else b"null",
         **own_fields(stop.extras, NAME),
     }

@@ -32,7 +32,8 @@ from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, parse_stop
+from dragoman.dialects.families.stop_words import StopWords
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import (
     UNREADABLE,
     decode_answer,
@@ -45,17 +46,19 @@ from dragoman.dialects.shared.raw_json import (
 from dragoman.errors import MalformedRequest
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
-STOPS: Mapping[str, Stop] = {
-    "end_turn": Stop.END,
-    "tool_use": Stop.CALLS,
-    "max_tokens": Stop.LENGTH,
-    "stop_sequence": Stop.STOP_SEQUENCE,
-    "guardrail_intervened": Stop.FILTER,
-    "content_filtered": Stop.FILTER,
-    "malformed_model_output": Stop.ERROR,
-    "malformed_tool_use": Stop.BROKEN_CALL,
-    "model_context_window_exceeded": Stop.CONTEXT,
-}
+STOPS = StopWords(
+    {
+        "end_turn": Stop.END,
+        "tool_use": Stop.CALLS,
+        "max_tokens": Stop.LENGTH,
+        "stop_sequence": Stop.STOP_SEQUENCE,
+        "content_filtered": Stop.FILTER,
+        "guardrail_intervened": Stop.FILTER,
+        "malformed_model_output": Stop.ERROR,
+        "malformed_tool_use": Stop.BROKEN_CALL,
+        "model_context_window_exceeded": Stop.CONTEXT,
+    }
+)
 
 
 TEXT_KEY, THINKING_KEY, CALL_KEY, IMAGE_KEY, OTHER_KEY = "text", "reasoningContent", "toolUse", "image", ""
@@ -255,7 +258,7 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
 
     def _add_stop(self, out: list[Event]) -> None:
         word = self._stop or ""
-        out.append(Stopped(0, parse_stop(STOPS, word, self._called), word, None, extras_of(NAME, self._late)))
+        out.append(Stopped(0, STOPS.parse(word, self._called), word, None, extras_of(NAME, self._late)))
 
     def end(self, out: list[Event]) -> None:
         self._close_all(out)

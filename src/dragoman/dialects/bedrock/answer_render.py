@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dragoman.conversation.collect import tell
 from dragoman.conversation.events import CallStarted
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.parts import Json
-from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.conversation.replies import Reply, Usage
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.answer_parse import DETAILS, LONG, SHORT, STOPS
 from dragoman.dialects.dialect import AnswerContext
@@ -18,25 +16,6 @@ from dragoman.dialects.shared.citations import Page
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import decode_members, encode
 from dragoman.wire.json_reader import render_list, render_object
-
-WORDS: Mapping[Stop, str] = {
-    Stop.END: "end_turn",
-    Stop.PAUSE: "end_turn",
-    Stop.CALLS: "tool_use",
-    Stop.LENGTH: "max_tokens",
-    Stop.STOP_SEQUENCE: "stop_sequence",
-    Stop.FILTER: "content_filtered",
-    Stop.REFUSAL: "content_filtered",
-    Stop.ERROR: "malformed_model_output",
-    Stop.BROKEN_CALL: "malformed_tool_use",
-    Stop.CONTEXT: "model_context_window_exceeded",
-}
-
-
-def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word if this dialect has it and it means the same."""
-    return word if STOPS.get(word) is reason else WORDS[reason]
-
 
 IN_STOP = ("additionalModelResponseFields",)
 """Members that a stream has beside its stop. The others come with the usage."""
@@ -61,7 +40,7 @@ BLOCKS = BlockForm(NAME, b"", b"", _call, _redacted, citation=_citation)
 
 def stop_reason(blocks: BlockBuilder) -> Json:
     stop = blocks.stop
-    return quote(render_stop(stop.reason, stop.word)) if stop is not None else b'"end_turn"'
+    return quote(STOPS.render(stop.reason, stop.word)) if stop is not None else b'"end_turn"'
 
 
 def late_fields(blocks: BlockBuilder) -> dict[str, Json]:

@@ -30,6 +30,7 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
+from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
 from dragoman.dialects.shared.raw_json import (
     ABSENT,
@@ -43,22 +44,23 @@ from dragoman.dialects.shared.raw_json import (
 )
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
-REASONS: Mapping[str, Stop] = {
-    "COMPLETE": Stop.END,
-    "STOP_SEQUENCE": Stop.STOP_SEQUENCE,
-    "MAX_TOKENS": Stop.LENGTH,
-    "TOOL_CALL": Stop.CALLS,
-    "ERROR": Stop.ERROR,
-    "TIMEOUT": Stop.ERROR,
-}
+STOPS = StopWords(
+    {
+        "COMPLETE": Stop.END,
+        "STOP_SEQUENCE": Stop.STOP_SEQUENCE,
+        "MAX_TOKENS": Stop.LENGTH,
+        "TOOL_CALL": Stop.CALLS,
+        "ERROR": Stop.ERROR,
+        "TIMEOUT": Stop.ERROR,
+    }
+)
+"""There is no word for an answer that was withheld. ERROR is the one that no client takes for success."""
 
 
 def parse_stop(word: str, called: bool) -> Stop:
     """Our reason for a word. An answer with a tool call stops for the call, whatever word the server sent."""
-    reason = REASONS.get(word, Stop.END)
-    if reason is Stop.CALLS and not called:
-        return Stop.END
-    return Stop.CALLS if called and reason is Stop.END else reason
+    reason = STOPS.parse(word, called)
+    return Stop.END if reason is Stop.CALLS and not called else reason
 
 
 _LIMIT = 100_000

@@ -26,7 +26,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.cohere import NAME
-from dragoman.dialects.cohere.answer_parse import BILLED, CACHED, INPUT, OUTPUT, REASONING, REASONS, TOKENS
+from dragoman.dialects.cohere.answer_parse import BILLED, CACHED, INPUT, OUTPUT, REASONING, STOPS, TOKENS
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.shared.citations import page_of
@@ -34,25 +34,6 @@ from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
 from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
-
-WORDS: Mapping[Stop, str] = {
-    Stop.END: "COMPLETE",
-    Stop.STOP_SEQUENCE: "STOP_SEQUENCE",
-    Stop.LENGTH: "MAX_TOKENS",
-    Stop.CONTEXT: "MAX_TOKENS",
-    Stop.CALLS: "TOOL_CALL",
-    Stop.PAUSE: "COMPLETE",
-    # This dialect has no word for an answer that was withheld. ERROR is the one that no client takes for success.
-    Stop.FILTER: "ERROR",
-    Stop.REFUSAL: "ERROR",
-    Stop.BROKEN_CALL: "ERROR",
-    Stop.ERROR: "ERROR",
-}
-
-
-def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word if this dialect has it and it means the same."""
-    return word if REASONS.get(word) is reason else WORDS[reason]
 
 
 def render_logprobs(tokens: Json) -> Json | None:
@@ -121,7 +102,7 @@ def render_answer(reply: Reply, context: AnswerContext) -> bytes:
     body: dict[str, Json] = {
         "id": quote(reply.id or context.id),
         "message": _message(choice),
-        "finish_reason": quote(render_stop(choice.stop or Stop.END, choice.word)),
+        "finish_reason": quote(STOPS.render(choice.stop or Stop.END, choice.word)),
         "usage": render_usage(reply.usage),
     }
     logprobs = render_logprobs(choice.logprobs) if choice.logprobs is not None else None

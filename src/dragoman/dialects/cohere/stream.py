@@ -36,6 +36,7 @@ from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.answer_parse import (
+    STOPS,
     CohereAnswerParser,
     CohereCallDelta,
     CohereContentDelta,
@@ -53,7 +54,6 @@ from dragoman.dialects.cohere.answer_render import (
     render_citation,
     render_error,
     render_logprobs,
-    render_stop,
     render_usage,
 )
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
@@ -126,7 +126,7 @@ class MisreadEvents(msgspec.Struct):
     def pieces(self, chunk: dict[str, Any]) -> list[Any]:
         kind, message = chunk.get("type"), chunk.get("message")
         if not kind and isinstance(message, str):
-            return [{"type": "message-end", "delta": {"finish_reason": render_stop(Stop.ERROR, ""), "error": message}}]
+            return [{"type": "message-end", "delta": {"finish_reason": STOPS.render(Stop.ERROR, ""), "error": message}}]
         form = _FORMS.get(kind) if isinstance(kind, str) else None
         if form is None or not isinstance(kind, str):
             return [chunk]
@@ -393,13 +393,13 @@ class CohereStreamRenderer(msgspec.Struct):
         self._close()
         self._begin()
         stop = self._stop
-        word = render_stop(stop.reason, stop.word) if stop is not None else render_stop(Stop.END, "")
+        word = STOPS.render(stop.reason, stop.word) if stop is not None else STOPS.render(Stop.END, "")
         self._finish({"finish_reason": quote(word), "usage": render_usage(self._usage)})
 
     def _failed(self, event: Failed) -> None:
         failure: Failure = event.failure
         self._begin()
-        error = {"finish_reason": quote(render_stop(Stop.ERROR, "")), "error": quote(message_of(failure))}
+        error = {"finish_reason": quote(STOPS.render(Stop.ERROR, "")), "error": quote(message_of(failure))}
         self._finish({**error, "usage": render_usage(self._usage)})
 
     # Frames.

@@ -33,6 +33,7 @@ from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Inline, Json, Media, Remote, StateKind
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
+from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.answer_parse import FINISHES, TOOL_USE
 from dragoman.dialects.shared import held_events
@@ -43,26 +44,15 @@ from dragoman.dialects.shared.wait_headers import plain_seconds, wait_headers, w
 from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.sse import one_line
 
-WORDS: Mapping[Stop, str] = {
-    Stop.END: "STOP",
-    Stop.STOP_SEQUENCE: "STOP",
-    # A tool call shows in its part. The finish reason is the ordinary one.
-    Stop.CALLS: "STOP",
-    Stop.LENGTH: "MAX_TOKENS",
-    Stop.CONTEXT: "MAX_TOKENS",
-    Stop.FILTER: "SAFETY",
-    Stop.REFUSAL: "SAFETY",
-    Stop.BROKEN_CALL: "MALFORMED_FUNCTION_CALL",
-    Stop.PAUSE: "CONTINUATION",
-    Stop.ERROR: "OTHER",
-}
+_WORDS = StopWords({"STOP": Stop.END, **FINISHES}).words
+"""A tool call shows in its part. Its finish reason is the ordinary one."""
 
 
 def render_stop(reason: Stop, word: str) -> str:
     """The word for our reason: the provider's own word if this dialect has it and it means the same."""
     known = FINISHES.get(word)
     same = known is reason or (known is Stop.BROKEN_CALL and reason is Stop.ERROR)
-    return word if same else WORDS[reason]
+    return word if same else _WORDS[reason]
 
 
 class _CandidateBuilder:

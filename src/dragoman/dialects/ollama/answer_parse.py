@@ -27,21 +27,25 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
+from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.ollama import NAME, THINKING
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_stop
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_object, encode
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure, parse_no_answer, unreadable_answer
 
-STOPS: Mapping[str, Stop] = {
-    "stop": Stop.END,
-    "length": Stop.LENGTH,
-    "load": Stop.END,
-    "unload": Stop.END,
-    "content_filter": Stop.FILTER,
-    "refusal": Stop.REFUSAL,
-    "error": Stop.ERROR,
-}
+STOPS = StopWords(
+    {
+        "stop": Stop.END,
+        "length": Stop.LENGTH,
+        "load": Stop.END,
+        "unload": Stop.END,
+        # Ollama's own models never end so. Its clients take any word but show `stop` as a success.
+        "content_filter": Stop.FILTER,
+        "refusal": Stop.REFUSAL,
+        "error": Stop.ERROR,
+    }
+)
 
 
 _TEXT, _THOUGHT, _NEITHER = 1, 2, 0
@@ -197,7 +201,7 @@ class OllamaAnswerParser:
         fields = _decode_fields(data)
         word = chunk.done_reason or ""
         kept = {name: encode(fields[name]) for name in _KEPT if name in fields}
-        out.append(Stopped(0, parse_stop(STOPS, word, self._calls > 0), word, None, extras_of(NAME, kept)))
+        out.append(Stopped(0, STOPS.parse(word, self._calls > 0), word, None, extras_of(NAME, kept)))
         usage = parse_usage(fields)
         if usage is not None:
             out.append(Used(usage))

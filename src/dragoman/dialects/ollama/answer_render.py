@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,26 +39,6 @@ from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.sse import one_line
-
-WORDS: Mapping[Stop, str] = {
-    Stop.END: "stop",
-    Stop.STOP_SEQUENCE: "stop",
-    Stop.CALLS: "stop",
-    Stop.PAUSE: "stop",
-    Stop.LENGTH: "length",
-    Stop.CONTEXT: "length",
-    # Ollama's own models never end so. Its clients take any word but show `stop` as a success.
-    Stop.FILTER: "content_filter",
-    Stop.REFUSAL: "refusal",
-    Stop.BROKEN_CALL: "error",
-    Stop.ERROR: "error",
-}
-
-
-def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word if this dialect has it and it means the same."""
-    return word if STOPS.get(word) is reason else WORDS[reason]
-
 
 _TOO_LONG = Failure(FailureKind.ANSWER_TOO_LARGE, "A tool call of the answer is too long.")
 
@@ -198,7 +177,7 @@ class MessageBuilder(msgspec.Struct):
     def tail(self) -> dict[str, Json]:
         """The members that the last object ends with."""
         stop = self._stop or Stopped(0, Stop.END)
-        reason = quote(render_stop(stop.reason, stop.word))
+        reason = quote(STOPS.render(stop.reason, stop.word))
         own = own_fields(stop.extras, NAME)
         return {"done": b"true", "done_reason": reason, **own, **render_usage(self.usage, *self._times())}
 

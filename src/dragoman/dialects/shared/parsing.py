@@ -17,7 +17,6 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Part, Remote
-from dragoman.conversation.replies import Stop
 from dragoman.dialects.shared.raw_json import NOTHING
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.wire_schema import fits, split_unknown
@@ -187,12 +186,6 @@ def cache_hint(raw: Raw | None) -> CacheHint | None:
     """The cache hint in a member, if it holds one."""
     text = bytes(raw) if raw is not None else b""
     return None if text in (b"", b"null") else CacheHint(text)
-
-
-def parse_stop(stops: Mapping[str, Stop], word: str, called: bool) -> Stop:
-    """Our reason for a word. An answer with a tool call stops for the call, whatever a server says."""
-    reason = stops.get(word, Stop.END)
-    return Stop.CALLS if called and reason is Stop.END else reason
 
 
 def extras_of(dialect: str, fields: Mapping[str, Json]) -> Extras | None:
