@@ -149,6 +149,7 @@ KINDS = [
         Kind.RATE_LIMIT,
     ),
     (424, {"x-amzn-errortype": "ModelStreamErrorException"}, b'{"message":"Retry your request."}', Kind.SERVER),
+    (424, {"x-amzn-errortype": "ModelErrorException"}, b'{"message":"The model failed."}', Kind.SERVER),
     (424, {}, wrapped(message="Missing required parameter: 'x'."), Kind.BAD_REQUEST),
     (429, {}, wrapped(message="No credits left", code="credit_balance_exhausted"), Kind.QUOTA),
     (429, {}, wrapped(message="Not in your plan", type="usage_not_included"), Kind.QUOTA),

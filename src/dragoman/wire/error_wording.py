@@ -86,6 +86,7 @@ CODES: Mapping[str, Kind] = {
     "request_timeout": Kind.TIMEOUT,
     "deadline_exceeded": Kind.TIMEOUT,
     "modeltimeoutexception": Kind.TIMEOUT,
+    "modelerrorexception": Kind.SERVER,
     "modelstreamerrorexception": Kind.SERVER,
 }
 """Codes, types and exception names with one meaning for all providers, in lower case."""
@@ -97,7 +98,6 @@ WEAK_CODES: Mapping[str, Kind] = {
     "internal_error": Kind.SERVER,
     "internal_server_error": Kind.SERVER,
     "internalserverexception": Kind.SERVER,
-    "modelerrorexception": Kind.SERVER,
     "unknown": Kind.SERVER,
     "invalid_request_error": Kind.BAD_REQUEST,
     "invalid_argument": Kind.BAD_REQUEST,
