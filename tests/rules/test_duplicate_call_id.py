@@ -45,6 +45,16 @@ def test_within_a_turn() -> None:
     assert done.changes == [("/messages/1/tool_calls/1", "nothing", False)]
 
 
+def test_within_a_turn_of_several_messages() -> None:
+    apart = "user: Hi\ncall f(a) {}\nassistant: Well\nresult a: 1"
+    known = [*ids(apart, IN_TURN), *ids(TWICE, IN_TURN)]
+    assert known == ["a", "a", "a"]
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    turn = {"role": "assistant", "content": "Well", "tool_calls": [call]}
+    done = run(duplicate_call_id, {"messages": [{"role": "user", "content": "Hi"}, turn, turn]}, IN_TURN)
+    assert done.changes == [("/messages/2/tool_calls/0", "nothing", False)]
+
+
 def test_new_ids_have_the_length_that_the_target_wants() -> None:
     assert len(ids(TWICE)[1]) == 9
     assert len(ids(TWICE, facts(duplicate_ids="refuses"))[1]) == 24

@@ -40,6 +40,16 @@ def test_a_message_under_another_id() -> None:
     assert done.changes == [("/input/1", "metadata", False)]
 
 
+def test_a_block_that_is_there_twice() -> None:
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search"}}
+    done = through(search, search, message("msg_1"), HI, search)
+    assert done.json["input"] == [HI, search, message("msg_1"), HI]
+    assert done.changes == [("/input/2", "nothing", False), ("/input/5", "nothing", False)]
+    for other in ({"type": "item_reference", "id": "msg_1"}, {"type": "compaction_trigger"}):
+        assert through(other, other).untouched
+    assert through(search, {**search, "id": "ws_2"}).untouched
+
+
 def test_thinking_under_another_id_is_left_out() -> None:
     done = through({**THOUGHT, "id": "76f8b89e"}, message("msg_1"), HI)
     assert done.json["input"] == [HI, message("msg_1"), HI]

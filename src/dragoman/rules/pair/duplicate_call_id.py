@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message
+from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import Call, Opaque
 from dragoman.conversation.traits import Trait
@@ -58,8 +58,10 @@ def _new_ids(conversation: Conversation, facts: Facts, everywhere: bool) -> tupl
     seen: dict[str, int] = {}
     renamed: dict[Spot, str] = {}
     undo: dict[str, str] = {}
+    in_turn: set[str] = set()
     for at, message in enumerate(conversation.messages):
-        in_turn: set[str] = set()
+        if message.role is not ASSISTANT:
+            in_turn = set()  # messages of the model that follow each other are one turn
         for index, part in enumerate(message.parts):
             if type(part) is not Call:
                 continue

@@ -2,8 +2,8 @@
 
 The Responses API knows its items by their ids (`rs_…`, `fc_…`, `msg_…`) and refuses ids of another form. An id of
 another form is taken off, because a call is also known by its call id and a message by its place. So is one that an
-earlier item has. Thinking under such an id is left out. So is thinking that OpenAI keeps if the message after it
-does not name its id or loses it, and thinking that stands there twice.
+earlier item has; a block that stands there twice stays once. Thinking under such an id is left out. So is thinking that
+OpenAI keeps if the message after it does not name its id or loses it, and thinking that stands there twice.
 
 Loses metadata.
 
@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Call, Extras, Part, Reasoning, Text
+from dragoman.conversation.parts import REFERENCE, Call, Extras, Opaque, Part, Reasoning, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
@@ -41,7 +41,7 @@ _NO_FIELDS: Mapping[str, bytes] = {}
 @rule(
     "item-id-form",
     when=lambda facts: bool(facts.item_ids),
-    looks_for=Trait.PART_EXTRAS | Trait.MESSAGE_EXTRAS,
+    looks_for=Trait.PART_EXTRAS | Trait.MESSAGE_EXTRAS | Trait.OPAQUE,
     loses=Loss.METADATA,
 )
 def item_id_form(conversation: Conversation, context: Context) -> Rewrite:
@@ -85,6 +85,8 @@ def _are_in_order(messages: Sequence[Message], facts: Facts) -> bool:
                 ids.append(found)
                 if not found.startswith(form):
                     return False
+            elif kind is Opaque:
+                ids.append(part.json)  # type: ignore[attr-defined]
     return len(set(ids)) == len(ids)
 
 
@@ -94,6 +96,12 @@ def _clean(message: Message, facts: Facts, seen: set[bytes], notes: list[Note]) 
         if type(part) is Reasoning:
             if _lost(part, follower, seen, facts):
                 notes.append(Note("left out thinking that only another provider keeps", message, part, before=part))
+                continue
+        elif type(part) is Opaque:
+            if _is_repeated(part, seen):
+                notes.append(
+                    Note("left out a block that stands there twice", message, part, loses=Loss.NOTHING, before=part)
+                )
                 continue
         elif part.extras is not None and (why := _odd(part, part.extras, facts, seen)):
             notes.append(Note(f"took off an id {why}", message, part, before=part.extras))
@@ -122,6 +130,15 @@ def _followers(parts: tuple[Part, ...]) -> list[Part | None]:
             follower = part
     followers.reverse()
     return followers
+
+
+def _is_repeated(block: Opaque, seen: set[bytes]) -> bool:
+    """Whether an earlier block is the same. One that has no id may be meant twice, and so may a reference."""
+    if block.json in seen:
+        return True
+    if block.kind != REFERENCE and b'"id"' in block.json:
+        seen.add(block.json)
+    return False
 
 
 def _lost(part: Reasoning, follower: Part | None, seen: set[bytes], facts: Facts) -> bool:
