@@ -26,10 +26,11 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Extras, Json, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import (
@@ -180,7 +181,7 @@ class AnthropicAnswerParser:
             return
         if block.kind == _TOOL:
             if not block.fragments:
-                out.append(CallDelta(0, block.part, quote(_object(block.fields.get("input")).decode())))
+                out.append(CallDelta(0, block.part, parse_input(bytes(block.fields.get("input", b"")))))
             out.append(CallEnded(0, block.part))
         elif block.kind == _OTHER:
             self._keep(block, out)
@@ -278,11 +279,6 @@ class AnthropicAnswerParser:
 def _is_usual(key: str, value: bytes) -> bool:
     """Whether a member says what every call says."""
     return key == "caller" and value.replace(b" ", b"") == b'{"type":"direct"}'
-
-
-def _object(raw: Raw | None) -> bytes:
-    text = bytes(raw) if raw is not None else b""
-    return text if text[:1] == b"{" else b"{}"
 
 
 def _grown(fields: Mapping[str, Raw], delta: Mapping[str, Raw]) -> Mapping[str, Raw]:

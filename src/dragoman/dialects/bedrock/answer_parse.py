@@ -26,12 +26,13 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
+from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import (
@@ -179,7 +180,7 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
         elif kind == CALL_KEY:
             call = decode_members(content)
             self.open_call(index, call, out)
-            self.arguments(index, quote(bytes(call.get("input", b"{}")).decode()), out)
+            self.arguments(index, parse_input(bytes(call.get("input", b"{}"))), out)
         elif not self._known_block(index, kind, content, out):
             out.append(OpaqueBlock(0, self._next_part(), Opaque(kind=kind, json=raw, origin=self.origin)))
         self.close_block(index, out)

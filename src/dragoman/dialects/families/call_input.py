@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_members
 
@@ -36,6 +36,13 @@ def call_input(text: str) -> Json:
     except UNREADABLE:
         return _complete_members(text) or b'{"arguments":%b}' % quote(text)
     return text.strip().encode()
+
+
+def parse_input(given: bytes) -> Json:
+    """The arguments, as a literal, of an input that is an object. Some servers write the object's text instead."""
+    if given[:1] == b'"' and unquote(given).strip():
+        return given
+    return quote(given.decode()) if given[:1] == b"{" else b'"{}"'
 
 
 def _complete_members(text: str) -> Json | None:

@@ -34,6 +34,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
+from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken, decode_items, decode_members, decode_object, encode
@@ -347,9 +348,7 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
             choice.growing, choice.growing_part = PartialArguments(), part
             if not call.will_continue and call.partial_args is ABSENT:
                 choice.growing = None
-                arguments = bytes(call.args)
-                arguments = arguments if arguments[:1] == b"{" else b"{}"
-                out.append(CallDelta(choice.index, part, quote(arguments.decode())))
+                out.append(CallDelta(choice.index, part, parse_input(bytes(call.args))))
                 out.append(CallEnded(choice.index, part))
                 return
         if choice.growing is not None:

@@ -24,9 +24,10 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import EMPTY, quote, unquote
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
+from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
@@ -180,11 +181,9 @@ class OllamaAnswerParser:
             return
         part = self._open(_NEITHER)
         self._calls += 1
-        arguments = bytes(function.arguments)
-        text = arguments.decode() if arguments[:1] == b"{" else unquote(arguments) if arguments[:1] == b'"' else "{}"
         identity, made = self._call_id(call.id, function.name)
         out.append(CallStarted(0, part, identity, function.name, made=made))
-        out.append(CallDelta(0, part, quote(text)))
+        out.append(CallDelta(0, part, parse_input(bytes(function.arguments))))
         out.append(CallEnded(0, part))
 
     def _call_id(self, given: str | None, name: str) -> tuple[str, bool]:
