@@ -30,20 +30,10 @@ WHOLE = (
 
 def translation(client: str) -> tuple[Translation, int]:
     """An answer from a compatible server to this client, and the estimate of its prompt."""
-    asked = adapt({"messages": [{"role": "user", "content": "Weather? " * 20}]}, target=f"{TARGETS[client]}/m")
+    asked = adapt({"messages": [{"role": "user", "content": "Weather? " * 20}]}, target=f"{client}/m")
     adapted = adapt(asked.json, target="openai-compatible/m", source=client)
     tokens = estimate_request(adapted.ask.conversation, "m")
     return translation_of(adapted, AnswerContext(model="m", id="r", include_usage=True)), tokens
-
-
-TARGETS = {
-    "openai-responses": "openai-responses",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-    "ollama": "ollama",
-    "cohere": "cohere",
-    "bedrock": "bedrock",
-}
 
 
 def usage_of(reply: object) -> tuple[int, int]:

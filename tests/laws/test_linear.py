@@ -117,33 +117,12 @@ def test_rendering_looks_at_every_message_a_few_times(dialect: Dialect, made: Ca
         assert Counted.looked <= 5 * count
 
 
-def many_calls(count: int) -> dict[str, bytes]:
-    """One turn with many calls, in every dialect."""
-    numbers = range(count)
-    call = [{"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for n in numbers]
-    used = [{"type": "tool_use", "id": f"c{n}", "name": "f", "input": {}} for n in numbers]
-    called = [{"functionCall": {"name": "f", "args": {}}} for _ in numbers]
-    answered = [{"functionResponse": {"name": "f", "response": {}}} for _ in numbers]
-    items = [{"type": "function_call", "call_id": f"c{n}", "name": "f", "arguments": "{}"} for n in numbers]
-    user = {"role": "user", "content": "Hi"}
-    bodies = {
-        "openai-chat": {"messages": [user, {"role": "assistant", "content": None, "tool_calls": call}]},
-        "openai-responses": {"input": [user, *items]},
-        "ollama": {"messages": [user, {"role": "assistant", "content": "", "tool_calls": call}]},
-        "cohere": {"messages": [user, {"role": "assistant", "tool_calls": call}]},
-        "anthropic": {"messages": [user, {"role": "assistant", "content": used}]},
-        "gemini": {"contents": [{"role": "model", "parts": called}, {"role": "user", "parts": answered}]},
-        "bedrock": {
-            "messages": [
-                {"role": "user", "content": [{"text": "Hi"}]},
-                {
-                    "role": "assistant",
-                    "content": [{"toolUse": {"toolUseId": f"c{n}", "name": "f", "input": {}}} for n in numbers],
-                },
-            ]
-        },
-    }
-    return {name: msgspec.json.encode({"model": "m", **body}) for name, body in bodies.items()}
+def many_calls(dialect: Dialect, count: int) -> bytes:
+    """One turn with many calls."""
+    calls = tuple([Call(f"c{number}", "f", b"{}") for number in range(count)])
+    results = tuple([Result(f"c{number}", (HI,)) for number in range(count)])
+    turns = (Message(Role.USER, (HI,)), Message(Role.ASSISTANT, calls), Message(Role.TOOL, results))
+    return dialect.requests.render(Conversation(turns), RenderOptions("m", False))
 
 
 @pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
@@ -152,7 +131,7 @@ def test_a_turn_of_many_calls_is_parsed_and_located_in_linear_work(dialect: Dial
         turn = max(dialect.requests.parse(body).conversation.messages, key=lambda message: len(message.parts))
         assert len(dialect.requests.locate_parts(turn)) == len(turn.parts)
 
-    small, large = (many_calls(count)[dialect.name] for count in (100, 1000))
+    small, large = (many_calls(dialect, count) for count in (100, 1000))
     parse_and_locate(large)  # made ids are remembered: both are counted with the ids known
     few, many = (count_calls(partial(parse_and_locate, body)) for body in (small, large))
     assert many < 12 * few, (few, many)
