@@ -9,22 +9,32 @@ from msgspec.structs import replace
 
 
 class FailureKind(StrEnum):
-    AUTH = "auth"
-    PERMISSION = "permission"
-    NOT_FOUND = "not-found"
-    QUOTA = "quota"
-    RATE_LIMIT = "rate-limit"
-    OVERLOADED = "overloaded"
-    CONTEXT_LENGTH = "context-length"
-    CONTENT_FILTER = "content-filter"
-    BAD_REQUEST = "bad-request"
-    TOO_LARGE = "too-large"
-    TIMEOUT = "timeout"
-    NETWORK = "network"
-    BROKEN_STREAM = "broken-stream"
-    ANSWER_TOO_LARGE = "answer-too-large"
-    SERVER = "server"
-    NOT_SERVED = "not-served"
+    """A kind, and its usual HTTP status."""
+
+    status: int
+
+    def __new__(cls, name: str, status: int) -> FailureKind:
+        made = str.__new__(cls, name)
+        made._value_ = name
+        made.status = status
+        return made
+
+    AUTH = "auth", 401
+    PERMISSION = "permission", 403
+    NOT_FOUND = "not-found", 404
+    QUOTA = "quota", 429
+    RATE_LIMIT = "rate-limit", 429
+    OVERLOADED = "overloaded", 503
+    CONTEXT_LENGTH = "context-length", 400
+    CONTENT_FILTER = "content-filter", 400
+    BAD_REQUEST = "bad-request", 400
+    TOO_LARGE = "too-large", 413
+    TIMEOUT = "timeout", 504
+    NETWORK = "network", 502
+    BROKEN_STREAM = "broken-stream", 502
+    ANSWER_TOO_LARGE = "answer-too-large", 502
+    SERVER = "server", 500
+    NOT_SERVED = "not-served", 501
 
     @property
     def reduced(self) -> str:
@@ -48,6 +58,8 @@ PASSING = frozenset(
     }
 )
 """Failures that may be gone on the next try."""
+EXACT_STATUSES = (405, 408, 409, 415, 422)
+"""Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
 UNREADABLE_ANSWERS = frozenset({FailureKind.BROKEN_STREAM, FailureKind.ANSWER_TOO_LARGE})
 """Failures that the provider does not tell: we find them in what it sends."""
 _REDUCED = {
@@ -111,6 +123,11 @@ class Failure(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"<Failure: {self.kind}, status {self.status}, {self.message[:200]!r}>"
+
+    def status_for(self, *exact: int) -> int:
+        """The HTTP status for a client. `exact`: the provider's that say more of a bad request than 400."""
+        own = self.kind is FailureKind.BAD_REQUEST and self.status in exact
+        return self.status if own else self.kind.status
 
     def at(self, provider: str) -> Failure:
         """With the provider's name, if the provider does not name one itself."""

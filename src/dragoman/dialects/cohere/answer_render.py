@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -28,7 +27,6 @@ from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.cohere import NAME
 from dragoman.dialects.cohere.answer_parse import BILLED, CACHED, INPUT, OUTPUT, REASONING, STOPS, TOKENS
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
@@ -194,7 +192,6 @@ def decode_value(value: Json) -> Any:
 
 # Errors: the status and the sentence that the SDK and its users look for
 
-_STATUSES: Mapping[FailureKind, int] = {**STATUSES, FailureKind.QUOTA: 402}
 _TOO_LONG = "too many tokens"
 
 
@@ -206,8 +203,7 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
 
 
 def _error_status(failure: Failure) -> int:
-    own = failure.status == 422 and failure.kind is FailureKind.BAD_REQUEST
-    return failure.status if own else _STATUSES[failure.kind]
+    return 402 if failure.kind is FailureKind.QUOTA else failure.status_for(422)
 
 
 def error_body(failure: Failure, context: AnswerContext) -> bytes:

@@ -17,25 +17,25 @@ from dragoman.dialects.shared.raw_json import UNREADABLE, encode, valid_utf8
 from dragoman.dialects.shared.sse_stream import AnswerProgress, SseStreamParser
 from dragoman.dialects.shared.wait_headers import wait_headers, with_wait
 
-KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
-    FailureKind.AUTH: (401, "invalid_request_error", "invalid_api_key"),
-    FailureKind.PERMISSION: (403, "invalid_request_error", "permission_denied"),
-    FailureKind.NOT_FOUND: (404, "invalid_request_error", "model_not_found"),
-    FailureKind.QUOTA: (429, "insufficient_quota", "insufficient_quota"),
-    FailureKind.RATE_LIMIT: (429, "rate_limit_error", "rate_limit_exceeded"),
-    FailureKind.OVERLOADED: (503, "server_error", "server_is_overloaded"),
-    FailureKind.CONTEXT_LENGTH: (400, "invalid_request_error", "context_length_exceeded"),
-    FailureKind.CONTENT_FILTER: (400, "invalid_request_error", "content_filter"),
-    FailureKind.BAD_REQUEST: (400, "invalid_request_error", None),
-    FailureKind.TOO_LARGE: (413, "invalid_request_error", "request_too_large"),
-    FailureKind.TIMEOUT: (504, "server_error", "timeout"),
-    FailureKind.NETWORK: (502, "server_error", "upstream_unreachable"),
-    FailureKind.BROKEN_STREAM: (502, "server_error", "upstream_broken_stream"),
-    FailureKind.ANSWER_TOO_LARGE: (502, "server_error", "answer_too_large"),
-    FailureKind.SERVER: (500, "server_error", "server_error"),
-    FailureKind.NOT_SERVED: (501, "invalid_request_error", "not_implemented"),
+KINDS: Mapping[FailureKind, tuple[str, str | None]] = {
+    FailureKind.AUTH: ("invalid_request_error", "invalid_api_key"),
+    FailureKind.PERMISSION: ("invalid_request_error", "permission_denied"),
+    FailureKind.NOT_FOUND: ("invalid_request_error", "model_not_found"),
+    FailureKind.QUOTA: ("insufficient_quota", "insufficient_quota"),
+    FailureKind.RATE_LIMIT: ("rate_limit_error", "rate_limit_exceeded"),
+    FailureKind.OVERLOADED: ("server_error", "server_is_overloaded"),
+    FailureKind.CONTEXT_LENGTH: ("invalid_request_error", "context_length_exceeded"),
+    FailureKind.CONTENT_FILTER: ("invalid_request_error", "content_filter"),
+    FailureKind.BAD_REQUEST: ("invalid_request_error", None),
+    FailureKind.TOO_LARGE: ("invalid_request_error", "request_too_large"),
+    FailureKind.TIMEOUT: ("server_error", "timeout"),
+    FailureKind.NETWORK: ("server_error", "upstream_unreachable"),
+    FailureKind.BROKEN_STREAM: ("server_error", "upstream_broken_stream"),
+    FailureKind.ANSWER_TOO_LARGE: ("server_error", "answer_too_large"),
+    FailureKind.SERVER: ("server_error", "server_error"),
+    FailureKind.NOT_SERVED: ("invalid_request_error", "not_implemented"),
 }
-"""Kind → status, type, and the code if the provider gave none. The code separates a rate limit, which is worth a
+"""Kind → type, and the code if the provider gave none. The code separates a rate limit, which is worth a
 retry, from a spent quota, which is not."""
 
 _OWN_CODES = frozenset({FailureKind.BAD_REQUEST, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.TIMEOUT})
@@ -50,9 +50,7 @@ _NO_MODEL = frozenset(
 
 
 def status_of(failure: Failure) -> int:
-    status = KINDS[failure.kind][0]
-    own = failure.status in (409, 422, 424) and failure.kind is FailureKind.BAD_REQUEST
-    return failure.status if own else status
+    return failure.status_for(409, 422, 424)
 
 
 def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
@@ -70,7 +68,7 @@ def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
 def error_object(failure: Failure, message: str) -> dict[str, Any]:
     """The `error` object of a body, with this message."""
     message = with_wait(failure, message, "Please try again in")
-    _, kind, code = KINDS[failure.kind]
+    kind, code = KINDS[failure.kind]
     if failure.kind in _OWN_CODES:
         code = failure.code or code
     elif failure.kind is FailureKind.NOT_FOUND and not _is_about_model(failure):

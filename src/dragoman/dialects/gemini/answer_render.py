@@ -28,7 +28,7 @@ from dragoman.conversation.events import (
     Used,
     methods_by_event,
 )
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import EXACT_STATUSES, Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Inline, Json, Media, Remote, StateKind
 from dragoman.conversation.replies import Reply, Stop, Usage
@@ -449,26 +449,24 @@ def render_usage(usage: Usage) -> Json:
 
 # Errors: code, status and details as the SDK reads them
 
-_ERRORS: Mapping[FailureKind, tuple[int, str]] = {
-    FailureKind.AUTH: (401, "UNAUTHENTICATED"),
-    FailureKind.PERMISSION: (403, "PERMISSION_DENIED"),
-    FailureKind.NOT_FOUND: (404, "NOT_FOUND"),
-    FailureKind.QUOTA: (429, "RESOURCE_EXHAUSTED"),
-    FailureKind.RATE_LIMIT: (429, "RESOURCE_EXHAUSTED"),
-    FailureKind.OVERLOADED: (503, "UNAVAILABLE"),
-    FailureKind.CONTEXT_LENGTH: (400, "INVALID_ARGUMENT"),
-    FailureKind.CONTENT_FILTER: (400, "INVALID_ARGUMENT"),
-    FailureKind.BAD_REQUEST: (400, "INVALID_ARGUMENT"),
-    FailureKind.TOO_LARGE: (413, "INVALID_ARGUMENT"),
-    FailureKind.TIMEOUT: (504, "DEADLINE_EXCEEDED"),
-    FailureKind.NETWORK: (502, "UNAVAILABLE"),
-    FailureKind.BROKEN_STREAM: (502, "UNAVAILABLE"),
-    FailureKind.ANSWER_TOO_LARGE: (502, "INTERNAL"),
-    FailureKind.SERVER: (500, "INTERNAL"),
-    FailureKind.NOT_SERVED: (501, "UNIMPLEMENTED"),
+_ERRORS: Mapping[FailureKind, str] = {
+    FailureKind.AUTH: "UNAUTHENTICATED",
+    FailureKind.PERMISSION: "PERMISSION_DENIED",
+    FailureKind.NOT_FOUND: "NOT_FOUND",
+    FailureKind.QUOTA: "RESOURCE_EXHAUSTED",
+    FailureKind.RATE_LIMIT: "RESOURCE_EXHAUSTED",
+    FailureKind.OVERLOADED: "UNAVAILABLE",
+    FailureKind.CONTEXT_LENGTH: "INVALID_ARGUMENT",
+    FailureKind.CONTENT_FILTER: "INVALID_ARGUMENT",
+    FailureKind.BAD_REQUEST: "INVALID_ARGUMENT",
+    FailureKind.TOO_LARGE: "INVALID_ARGUMENT",
+    FailureKind.TIMEOUT: "DEADLINE_EXCEEDED",
+    FailureKind.NETWORK: "UNAVAILABLE",
+    FailureKind.BROKEN_STREAM: "UNAVAILABLE",
+    FailureKind.ANSWER_TOO_LARGE: "INTERNAL",
+    FailureKind.SERVER: "INTERNAL",
+    FailureKind.NOT_SERVED: "UNIMPLEMENTED",
 }
-_EXACT = (405, 408, 409, 415, 422)
-"""Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
 _TYPES = "type.googleapis.com/google.rpc."
 _TOO_LONG = "The input token count"
 
@@ -483,9 +481,7 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
 
 def error_body(failure: Failure) -> tuple[int, bytes]:
     """The body alone, which is also the last object of a stream that failed."""
-    status, word = _ERRORS[failure.kind]
-    if failure.kind is FailureKind.BAD_REQUEST and failure.status in _EXACT:
-        status = failure.status
+    status, word = failure.status_for(*EXACT_STATUSES), _ERRORS[failure.kind]
     message = with_wait(failure, _error_message(failure), "Please retry in")
     error: dict[str, Any] = {"code": status, "message": message, "status": word}
     if details := list(_error_details(failure)):

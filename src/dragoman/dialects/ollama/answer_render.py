@@ -24,12 +24,11 @@ from dragoman.conversation.events import (
     Used,
     methods_by_event,
 )
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import EXACT_STATUSES, Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.answer_parse import DURATIONS, INPUT, OUTPUT, STOPS
 from dragoman.dialects.shared import held_events
@@ -260,8 +259,6 @@ def render_times(reading: float = 0.0, writing: float = 0.0) -> dict[str, Json]:
 
 # Errors: a status and one sentence
 
-_EXACT = (405, 408, 409, 415, 422)
-"""Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
 _TOO_LONG_PROMPT = "prompt too long; exceeded max context length"
 
 
@@ -269,17 +266,12 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
     """Status, headers and body of the answer."""
     headers = {"content-type": "application/json; charset=utf-8"}
     headers |= wait_headers(failure)
-    return _error_status(failure), headers, error_body(failure)
+    return failure.status_for(*EXACT_STATUSES), headers, error_body(failure)
 
 
 def error_body(failure: Failure) -> bytes:
     """The body alone, which is also the last line of a stream that failed."""
     return encode({"error": _error_message(failure)})
-
-
-def _error_status(failure: Failure) -> int:
-    own = failure.kind is FailureKind.BAD_REQUEST and failure.status in _EXACT
-    return failure.status if own else STATUSES[failure.kind]
 
 
 def _error_message(failure: Failure) -> str:

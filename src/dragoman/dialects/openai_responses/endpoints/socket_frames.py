@@ -49,7 +49,7 @@ _HOPS = frozenset({"upgrade", "connection"})
 _SOCKET_BETA = "responses_websockets="
 _COMPLETE = frozenset({b"response.completed", b"response.incomplete"})
 _WITH_RESPONSE = _COMPLETE | {b"response.created", b"response.in_progress", b"response.queued", b"response.failed"}
-_STATUSES = {code: status for status, _, code in KINDS.values() if code is not None}
+_STATUSES = {code: kind.status for kind, (_, code) in KINDS.items() if code is not None}
 _AWAITED = {
     "function_call": ("function_call_output", ("call_id", "name")),
     "custom_tool_call": ("custom_tool_call_output", ("call_id",)),
