@@ -57,6 +57,19 @@ def test_adapt_and_another_vendors_field(field: str, value: Any) -> None:
     assert sent({"messages": [HI], field: value}, "together/some-model").json[field] == value
 
 
+def test_a_field_deep_inside_that_only_vertex_has() -> None:
+    calling = {"mode": "AUTO", "streamFunctionCallArguments": True}
+    asked = {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "toolConfig": {"functionCallingConfig": calling},
+    }
+    asked["tools"] = [{"functionDeclarations": [{"name": "f"}]}]
+    assert sent(asked, "vertex/gemini-2.5-flash", source="gemini").json == asked
+    done = sent(asked, "gemini/gemini-2.5-flash", source="gemini")
+    assert "streamFunctionCallArguments" not in str(done.json)
+    assert [rule for rule, *_ in done.changes] == ["foreign-field"]
+
+
 def test_mistral_refuses_what_it_does_not_know() -> None:
     asked = {"messages": [HI], "max_completion_tokens": 9, "user": "u", "usage": {"include": True}, "provider": {}}
     stream = {**asked, "stream": True, "stream_options": {"include_usage": True}, "service_tier": "auto"}

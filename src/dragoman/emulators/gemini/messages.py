@@ -143,11 +143,7 @@ _SHARED: Table = {
         "retrievalConfig": "any",
         "includeServerSideToolInvocations": "bool",
     },
-    "FunctionCallingConfig": {
-        "mode": "Mode",
-        "allowedFunctionNames": "[string]",
-        "streamFunctionCallArguments": "bool",
-    },
+    "FunctionCallingConfig": {"mode": "Mode", "allowedFunctionNames": "[string]"},
     "GenerationConfig": {
         "temperature": "float",
         "topP": "float",
@@ -205,6 +201,7 @@ VERTEX: Table = _with(
     ),
     GenerateContentRequest={"labels": "struct", "modelArmorConfig": "any"},
     FunctionCall={"partialArgs": "any", "willContinue": "bool"},
+    FunctionCallingConfig={"streamFunctionCallArguments": "bool"},
     Schema={"additionalProperties": "any"},
     Tool={"retrieval": "any", "enterpriseWebSearch": "any", "parallelAiSearch": "any", "exaAiSearch": "any"},
     GenerationConfig={"audioTimestamp": "bool", "routingConfig": "any", "modelSelectionConfig": "any"},
