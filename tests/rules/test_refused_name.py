@@ -86,6 +86,19 @@ def test_a_result_without_a_place_for_the_name_of_its_tool() -> None:
     assert run(refused_name, NAMED_RESULT, facts(message_name="accepts")).untouched
 
 
+def test_an_empty_name_on_a_result() -> None:
+    messages = [{**NAMED_RESULT["messages"][0], "name": "bob"}, NAMED_RESULT["messages"][1]]
+    nameless = {"role": "tool", "tool_call_id": "c1", "content": "ok"}
+    body = {"messages": [*messages, {**nameless, "name": ""}]}
+    for target in ("openai/gpt-4o", "fireworks/accounts/fireworks/models/kimi-k2"):
+        done = sent(body, target)
+        assert done.json["messages"][2] == nameless
+        assert ("refused-name", "/messages/2", "nothing", False) in done.changes
+    assert sent(body, "groq/llama-3.3-70b-versatile").json["messages"][2] == {**nameless, "name": ""}
+    given = sent(body, "gemini/gemini-2.5-flash", source=CHAT).json["contents"][2]["parts"]
+    assert given[0]["functionResponse"]["name"] == "f"
+
+
 def test_both_names_for_fireworks() -> None:
     done = sent(NAMED_RESULT, "fireworks/accounts/fireworks/models/kimi-k2", source=CHAT)
     assert done.json["messages"][0] == {"role": "user", "content": "Hi"}

@@ -423,6 +423,8 @@ def observe_result(result: Result) -> int:
         found |= _CUSTOM_CALLS
     if result.wire_form:
         found |= _LEGACY
+    if result.name == "":
+        found |= _NAMED
     for part in parts:
         found |= _aside_traits(part)
         if type(part) is Text and part.literal == EMPTY and result.listed:

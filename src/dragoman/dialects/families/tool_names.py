@@ -38,7 +38,7 @@ class ToolNames(Struct, eq=False):
         for part in before[:_FEW]:
             if type(part) is Call and part.id == result.call_id:
                 return part.name
-        return self._search(result.call_id, here) or result.name
+        return self._search(result.call_id, here) or result.name or None
 
     def _search(self, call_id: str, here: int) -> str | None:
         for message in self._messages[self._searched : here]:

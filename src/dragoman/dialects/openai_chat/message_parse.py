@@ -446,7 +446,7 @@ def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Res
     return Result(
         call_id,
         _parse_content(content, index),
-        name=wire.name or None,
+        name=wire.name or ("" if wire.name == "" and not legacy else None),
         listed=content[:1] == b"[",
         wire_form=LEGACY if legacy else "",
         hint=cache_hint(wire.cache_control),

@@ -2,7 +2,8 @@
 
 Anthropic, Gemini and others refuse the field. With `drop` the name is taken off; with `text` it stands before the words
 instead. Others take names of some form only (fact `message_name_pattern`): there `_` stands in place of other letters.
-If the result of a tool has no place for its tool's name (fact `result_name`), the name goes: the call has it.
+If the result of a tool has no place for its tool's name (fact `result_name`), or its name is empty where names have a
+form, it goes: the call has it.
 
 Loses metadata; the name on a result loses nothing.
 
@@ -52,6 +53,8 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
     def nameless(message: Message) -> Edit | None:
         if message.role is Role.TOOL and facts.result_name is Stance.REFUSES:
             return _without_tool_names(message)
+        if message.role is Role.TOOL and facts.message_name_pattern:
+            return _without_tool_names(message, empty=True)
         if message.name is None:
             return None
         if not message.name and (facts.message_name is Stance.REFUSES or facts.message_name_pattern):
@@ -68,15 +71,17 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, nameless)
 
 
-def _without_tool_names(message: Message) -> Edit | None:
-    parts = kept(message.parts, [_unnamed(part) for part in message.parts])
+def _without_tool_names(message: Message, empty: bool = False) -> Edit | None:
+    """`empty`: only those that are nothing."""
+    parts = kept(message.parts, [_unnamed(part, empty) for part in message.parts])
     if parts is message.parts:
         return None
     return edit(replace(message, parts=parts), "took the name of its tool off a result", loses=Loss.NOTHING)
 
 
-def _unnamed(part: Part) -> Part:
-    return replace(part, name=None) if isinstance(part, Result) and part.name is not None else part
+def _unnamed(part: Part, empty: bool) -> Part:
+    refused = isinstance(part, Result) and part.name is not None and not (empty and part.name)
+    return replace(part, name=None) if refused else part
 
 
 def _fitted(message: Message, form: re.Pattern[str]) -> Edit | None:
