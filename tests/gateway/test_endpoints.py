@@ -394,6 +394,18 @@ def test_E16_their_refusals_are_told(running: Running, behind: Upstream) -> None
     assert running.post("/v1/embeddings", {"model": "no-such", "input": ""}).status_code == 404
 
 
+def test_a_stream_that_breaks_off_tells_its_target_and_no_address(running: Running, behind: Upstream) -> None:
+    behind.answer = lambda seen: (200, gzip.compress(b'data: {"type":"speech.audio.delta"}\n\n' * 9)[:-9])
+    behind.headers = {"content-type": "text/event-stream", "content-encoding": "gzip"}
+    try:
+        told = running.post("/v1/audio/speech", {"model": "vectors", "input": "Hi", "voice": "a"}).text
+    finally:
+        behind.headers = {}
+    assert told.count("speech.audio.delta") == 9
+    assert "fake/text-embedding-9: " in told
+    assert "127.0.0.1" not in told
+
+
 # --- somebody else's application
 
 

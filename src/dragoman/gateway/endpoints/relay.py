@@ -25,7 +25,7 @@ from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.http.inbound import ClientGone, noticing
-from dragoman.gateway.http.outbound import JSON, Headers, header
+from dragoman.gateway.http.outbound import JSON, header
 from dragoman.gateway.models.model_limits import ModelLimiter
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.records.recording import LONGEST_NAME
@@ -167,7 +167,7 @@ async def _passed(request: ServedRequest, sending: _Sending, sent: tuple[str, by
         transport = services.dispatcher.transports.of(destination)
         incoming: Incoming = await transport.send(outgoing, destination.timeouts, sending.resent)
         if incoming.status < 300:
-            return await _answered(request, incoming, named, redaction)
+            return await _answered(request, incoming, destination, redaction)
         refused = await error_body(incoming)
         failure = parse_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
     except TransportFailure as fault:
@@ -179,9 +179,11 @@ async def _passed(request: ServedRequest, sending: _Sending, sent: tuple[str, by
     return failure
 
 
-async def _answered(request: ServedRequest, incoming: Incoming, named: Headers, redaction: Redaction) -> Failure | None:
+async def _answered(
+    request: ServedRequest, incoming: Incoming, destination: HttpDestination, redaction: Redaction
+) -> Failure | None:
     """A stream piece by piece, anything else at once. There is no other way to report a stream that breaks off."""
-    outbound = request.outbound
+    outbound, named = request.outbound, [header(MODEL_HEADER, destination.name)]
     shown = (incoming.header("content-type") or "").encode("latin-1", "replace") or JSON
     if not shown.startswith(_EVENT_STREAM):
         await outbound.whole(200, await incoming.read(LIMIT), named, shown)
@@ -190,7 +192,7 @@ async def _answered(request: ServedRequest, incoming: Incoming, named: Headers, 
         async with incoming:
             await outbound.streamed(aiter(incoming), named, shown, request.services.live.config.server.write_timeout)
     except TransportFailure as fault:
-        failure = redaction.failure(transport_failure(fault, fault.where))
+        failure = redaction.failure(transport_failure(fault, destination.name))
         error = render_failure(DEFAULT_DIALECT, failure, AnswerContext(id=outbound.id))
         await outbound.end(render_data_frame(error.body))
         return failure
