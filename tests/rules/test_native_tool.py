@@ -266,6 +266,17 @@ def test_servers_of_tools_both_ways() -> None:
     assert back.json["tools"] == [{**TOOLSET, **allowed}, {**TOOLSET, "mcp_server_name": "docs", **allowed}]
 
 
+def test_a_server_of_googles_clients() -> None:
+    reached = {"url": "https://wiki.example/mcp", "headers": {"Authorization": "Bearer secret"}}
+    server = {"name": "wiki", "streamableHttpTransport": reached}
+    asked = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "tools": [{"mcpServers": [server]}]}
+    assert sent(asked, "gemini/gemini-2.5-flash", source="gemini").json == asked
+    done = sent(asked, "anthropic/claude-opus-4-8", source="gemini")
+    assert (done.json["mcp_servers"], done.json["tools"]) == ([SERVER], [TOOLSET])
+    several = {**asked, "tools": [{"mcpServers": [server, {**server, "name": "docs"}]}]}
+    assert "mcp_servers" not in sent(several, "anthropic/claude-opus-4-8", source="gemini").json
+
+
 def test_a_server_whose_calls_need_an_approval_is_not_given_to_others() -> None:
     done = sent(body(MCP), "anthropic/claude-opus-4-8", source=RESPONSES)
     assert "mcp_servers" not in done.json

@@ -16,6 +16,7 @@ from dragoman.conversation.provider_tools import (
     Family,
     FoundPage,
     GroundedSpan,
+    McpServer,
     ProviderTool,
     ProviderToolCodec,
     ToolRun,
@@ -34,6 +35,7 @@ from dragoman.dialects.shared.provider_tools import (
     objects_in,
     open_block,
     other_settings,
+    take_bearer,
     word_in,
     words_in,
 )
@@ -57,6 +59,7 @@ _GROUNDING, _FETCHED = "groundingMetadata", "urlContextMetadata"
 _MOST_SUPPORTS = 1000
 _GOOD = "OUTCOME_OK"
 _SIGNED = b'"thoughtSignature"'
+_SERVERS = "mcpServers"
 _SHOWN_TO_USER = "search_suggestions"
 """Markup for a page, of which the model reads nothing."""
 _RETRIEVED = "URL_RETRIEVAL_STATUS_SUCCESS"
@@ -73,13 +76,26 @@ def _inner(found: Members, kind: str) -> Members:
 def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | None:
     family = _FAMILIES.get(tool.kind)
     if family is None:
-        return None
+        return _parse_servers(tool) if tool.kind == _SERVERS else None
     found = {camel(key): value for key, value in _inner(open_block(tool.json), tool.kind).items()}
     return ProviderTool(
         family,
         blocked_domains=words_in(found, "excludeDomains"),
         further=other_settings(found, ("excludeDomains", "dynamicRetrievalConfig")),
     )
+
+
+def _parse_servers(tool: NativeTool) -> ProviderTool | None:
+    """The server of an entry. Other vendors have an entry for each, so one of several servers is left to Google."""
+    listed = next((objects_in(value) for key, value in open_block(tool.json).items() if camel(key) == _SERVERS), [])
+    servers = [{camel(key): value for key, value in one.items()} for one in listed]
+    if len(servers) != 1 or not word_in(servers[0], "name"):
+        return None
+    reached = object_in(servers[0], "streamableHttpTransport")
+    headers = {name: value for name, value in object_in(reached, "headers").items() if isinstance(value, str)}
+    authorization = take_bearer(headers)
+    server = McpServer(word_in(servers[0], "name"), word_in(reached, "url"), authorization, headers)
+    return ProviderTool(Family.MCP, server=server)
 
 
 def render_tool(tool: ProviderTool, kind: str) -> WrittenTool | None:

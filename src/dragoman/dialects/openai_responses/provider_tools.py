@@ -38,6 +38,7 @@ from dragoman.dialects.shared.provider_tools import (
     open_block,
     other_settings,
     render_location,
+    take_bearer,
     word_in,
     words_in,
 )
@@ -61,7 +62,6 @@ _READ_OF_SERVER = (
     *("defer_loading", "server_description"),
 )
 _DONE = "completed"
-_BEARER = "Bearer "
 
 
 # Declarations
@@ -100,8 +100,7 @@ def _parse_server(found: Members) -> McpServer:
     if isinstance(approval, dict):
         approved = words_in(object_in(approval, "never"), "tool_names")
     headers = {name: value for name, value in object_in(found, "headers").items() if isinstance(value, str)}
-    login = next((name for name, value in headers.items() if _is_bearer(name, value)), "")
-    authorization = word_in(found, "authorization") or headers.pop(login, "").removeprefix(_BEARER)
+    authorization = word_in(found, "authorization") or take_bearer(headers)
     return McpServer(
         word_in(found, "server_label"),
         word_in(found, "server_url"),
@@ -112,11 +111,6 @@ def _parse_server(found: Members) -> McpServer:
         approved=approved,
         deferred=found.get("defer_loading") is True,
     )
-
-
-def _is_bearer(name: str, value: str) -> bool:
-    """Whether a header is what `authorization` stands for: other vendors have a place for that alone."""
-    return name.lower() == "authorization" and value.startswith(_BEARER)
 
 
 def render_tool(tool: ProviderTool, kind: str) -> WrittenTool | None:

@@ -10,6 +10,8 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.provider_tools import ProviderTool
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object
 
+_BEARER = "Bearer "
+
 Members = Mapping[str, Any]
 NOTHING: Members = {}
 PLACES = ("city", "region", "country", "timezone")
@@ -43,6 +45,13 @@ def word_in(found: Members, key: str) -> str:
 def words_in(found: Members, key: str) -> tuple[str, ...]:
     value = found.get(key)
     return tuple([one for one in value if isinstance(one, str)]) if isinstance(value, list) else ()
+
+
+def take_bearer(headers: dict[str, str]) -> str:
+    """The token of the header `Authorization`, taken out of the headers of a server: other vendors have a place for it
+    and for no other header."""
+    logins = [name for name in headers if name.lower() == "authorization" and headers[name].startswith(_BEARER)]
+    return headers.pop(logins[0]).removeprefix(_BEARER) if logins else ""
 
 
 def number_in(found: Members, key: str) -> int | None:
