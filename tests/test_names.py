@@ -172,6 +172,10 @@ def test_the_map_of_the_architecture_is_complete() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     mapped = set(re.findall(r"^  (\w+)/ ", text, re.MULTILINE))
     assert mapped == {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    inner = {path.parent for path in SOURCE.glob("*/*/__init__.py")} - {*SOURCE.glob("emulators/*")}
+    rooms = {path.name for path in inner if not (path / "dialect.py").exists()}
+    text = text.partition("**Imports point")[0]
+    assert {name for name in rooms if f"{name}/" not in text} == set(), "the map says what each folder is for"
 
 
 def test_the_glossary_is_short() -> None:

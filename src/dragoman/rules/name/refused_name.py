@@ -2,7 +2,7 @@
 
 Anthropic, Gemini and others refuse the field. With `drop` the name is taken off; with `text` it stands before the words
 instead. Others take names of some form only (fact `message_name_pattern`): there `_` stands in place of other letters.
-If the result of a tool has no place for its tool's name (fact `result_name`), or its name is empty where names have a
+If the result of a tool has no place for its tool's name (fact `result_name`), or its name is empty and names have a
 form, it goes: the call has it.
 
 Loses metadata; the name on a result loses nothing.
