@@ -103,6 +103,23 @@ def test_an_error_that_such_a_body_tells_is_told(dialect: str, streamed: bool) -
     assert translation.failure.message == "the model is loading"
 
 
+STRAY_ERRORS = {
+    "openai-chat": b'error: {"code":500,"message":"Boom happened","type":"server_error"}\n\n',
+    "gemini": b'[{"error":{"code":503,"message":"Boom happened","status":"UNAVAILABLE"}}]',
+}
+
+
+@pytest.mark.parametrize("dialect", STRAY_ERRORS)
+def test_an_error_outside_of_any_event_reaches_the_client_of_a_relayed_stream(dialect: str, sdks: Loopback) -> None:
+    renderer = registry.dialect(dialect).answers.stream_renderer(ANSWERING)
+    translation = Translation(dialect, dialect, context=ANSWERING)
+    out = _stream(translation, renderer.render(EVENTS[:2]) + STRAY_ERRORS[dialect], 1 << 20)
+    assert translation.failure is not None
+    assert translation.failure.message == "Boom happened"
+    with pytest.raises(Exception, match="Boom happened"):
+        sdks.read(dialect, out, stream=True)
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("client", ["same", "anthropic", "openai-chat"])
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -36,10 +36,13 @@ def test_whole_frames_go_out_at_once() -> None:
     assert redactor.feed(b"\n") == b"data: 2\n\n"
 
 
-def test_the_last_frame_may_lack_its_end() -> None:
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_the_last_frame_gets_the_end_that_it_lacks(end: bytes) -> None:
+    """Without it, the SDKs would not read the usage that stands there."""
     redactor = RelayFrames(clean)
-    assert redactor.feed(b"data: [DONE]") == b""
-    assert redactor.close() == b"data: [DONE]"
+    assert redactor.feed(b'data: {"usage":1}' + end) == b""
+    assert redactor.close() == b'data: {"usage":1}\n\n'
+    assert redactor.close() == b""
 
 
 def test_half_a_frame_is_dropped_where_the_stream_breaks() -> None:
@@ -81,7 +84,7 @@ def test_E11_leftovers_are_taken_out_at_any_depth() -> None:
 def test_a_frame_of_many_lines_takes_linear_time() -> None:
     frames = RelayFrames(None, LEFTOVERS)
     wire = b"a\n" * 30_000
-    assert frames.feed(wire) + frames.close() == wire
+    assert frames.feed(wire) + frames.close() == wire + b"\n"
 
 
 def test_what_only_looks_like_a_mark_is_left_as_it_is() -> None:

@@ -134,10 +134,10 @@ class RelayFrames:
         return out
 
     def close(self) -> bytes:
-        """The rest of a stream that ended properly, if without its last line break."""
+        """The rest of a stream that ended properly, with the blank line that it lacks: SDKs read no frame without."""
         held, self._held = self._held, b""
         self._within = self._open
-        return self._clean(held) if held else b""
+        return self._clean(held.rstrip(b"\r\n") + b"\n\n") if held else self.drop()
 
     def drop(self) -> bytes:
         """The stream broke off: forget the half frame that is held, and end the one that is half out."""

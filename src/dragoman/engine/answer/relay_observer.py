@@ -29,8 +29,8 @@ _SAMPLED = 32 * 1024
 """Bytes of samples that are held before they are searched. Most streams are over by then, and report their tokens."""
 _FRAME_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 _LINE_ENDS = (b"\n",)
-_BARE = (b"{", b"}")
-"""A last line that begins so is JSON in no frame."""
+_BARE = (b"{", b"}", b"[", b"]", b"error:")
+"""A last line that begins so is JSON in no frame that clients read."""
 _OPENING, _LONGEST_OPENING = 4096, 1 << 20
 """A beginning this long need not be a whole event: it is a picture, not an error. So long, it goes out in any case."""
 
