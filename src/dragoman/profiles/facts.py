@@ -446,6 +446,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             "or `name.member` and `name.member=value` for what it takes of one"
         ),
     ] = {}
+    shared_document_fields: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Meta(description="fields of a document that it has under the same name as another dialect, by that dialect"),
+    ] = {}
     refused_settings: Annotated[
         tuple[str, ...], Meta(description="extra top-level fields it refuses, or `field=value`")
     ] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.conversation.messages import Role
-from dragoman.conversation.parts import BESIDE, Extras, Part, Result
+from dragoman.conversation.parts import BESIDE, Extras, Media, MediaKind, Part, Result
 from dragoman.conversation.traits import LEFTOVERS
 from dragoman.profiles.facts import Facts, Stance
 
@@ -42,6 +42,15 @@ def keep_known(
     if len(fields) == len(extras.fields):
         return extras
     return Extras(extras.dialect, fields) if fields else None
+
+
+def keep_shared(media: Media, facts: Facts) -> Extras | None:
+    """The fields of another dialect's document that the target has under the same names."""
+    if media.extras is None or media.kind is not MediaKind.DOCUMENT:
+        return None
+    shared = facts.shared_document_fields.get(media.extras.dialect, ())
+    fields = {name: value for name, value in media.extras.fields.items() if name in shared}
+    return Extras(facts.dialect, fields) if fields else None
 
 
 def sees_beside(facts: Facts) -> bool:

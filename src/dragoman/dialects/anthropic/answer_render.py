@@ -19,7 +19,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
 from dragoman.dialects.families.call_input import call_input
 from dragoman.dialects.families.completion import CompleteObject, complete
-from dragoman.dialects.shared.citations import Page
+from dragoman.dialects.shared.citations import PLACES, Page, Passage
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import decode_members, encode
@@ -61,6 +61,12 @@ def _render_citation(page: Page) -> Json:
     return encode({"type": "web_search_result_location", **cited})
 
 
+def _render_passage(passage: Passage) -> Json:
+    kind, start, end = PLACES[passage.unit]
+    cited = {"cited_text": passage.words, "document_index": passage.document, "document_title": passage.title}
+    return encode({"type": kind, **cited, start: passage.start, end: passage.end, "file_id": None})
+
+
 BLOCKS = BlockForm(
     NAME,
     b'{"type":"text","text":""}',
@@ -69,6 +75,7 @@ BLOCKS = BlockForm(
     redacted=_render_redacted,
     unsigned=_UNSIGNED,
     citation=_render_citation,
+    passage=_render_passage,
 )
 
 

@@ -12,7 +12,7 @@ from dragoman.dialects.bedrock.answer_parse import DETAILS, LONG, SHORT, STOPS
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
 from dragoman.dialects.families.call_input import call_input
-from dragoman.dialects.shared.citations import Page
+from dragoman.dialects.shared.citations import LOCATIONS, Page, Passage
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import decode_members, encode
 from dragoman.wire.json_reader import render_list, render_object
@@ -35,7 +35,14 @@ def _citation(page: Page) -> Json:
     return encode({"title": page.title or page.url, "location": {"web": {"url": page.url}}})
 
 
-BLOCKS = BlockForm(NAME, b"", b"", _call, _redacted, citation=_citation)
+def _passage(passage: Passage) -> Json:
+    place = {"documentIndex": passage.document, "start": passage.start, "end": passage.end}
+    titled = {} if passage.title is None else {"title": passage.title}
+    words = {"sourceContent": [{"text": passage.words}], "location": {LOCATIONS[passage.unit]: place}}
+    return encode({**titled, **words})
+
+
+BLOCKS = BlockForm(NAME, b"", b"", _call, _redacted, citation=_citation, passage=_passage)
 
 
 def stop_reason(blocks: BlockBuilder) -> Json:

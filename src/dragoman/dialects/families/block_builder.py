@@ -39,7 +39,7 @@ from dragoman.conversation.parts import Json, StateKind
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.families.call_input import is_object
 from dragoman.dialects.shared.call_order import CallOrder
-from dragoman.dialects.shared.citations import Page, page_of
+from dragoman.dialects.shared.citations import Page, Passage, page_of, passage_of
 from dragoman.dialects.shared.ownership import own_or_sealed
 from dragoman.dialects.shared.raw_json import encode
 
@@ -64,6 +64,8 @@ class BlockForm(msgspec.Struct, frozen=True):
     """The signature of thinking that nobody signed; empty if it needs none."""
     citation: Callable[[Page], Json] | None = None
     """The citation of a page that another vendor's model cites."""
+    passage: Callable[[Passage], Json] | None = None
+    """The citation of a document of the request, from another host of the model."""
 
 
 class BlockBuilder:
@@ -227,6 +229,10 @@ class BlockBuilder:
         page = page_of(event.json)
         if page is not None and self._form.citation is not None:
             self.cite(self._form.citation(page))
+            return
+        passage = passage_of(event.json)
+        if passage is not None and self._form.passage is not None:
+            self.cite(self._form.passage(passage))
 
     def _media(self, event: MediaDelta) -> None:
         """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""

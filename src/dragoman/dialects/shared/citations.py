@@ -1,4 +1,4 @@
-"""Citations of web pages. Every dialect has its own form for them."""
+"""Citations of web pages and of documents. Every dialect has its own form for them."""
 
 from __future__ import annotations
 
@@ -39,6 +39,59 @@ def page_of(citation: Json) -> Page | None:
     starts, ends = ("start_index", "startIndex", "start"), ("end_index", "endIndex", "end")
     start, end = _index(found, *starts), _index(found, *ends)
     return Page(url, title if isinstance(title, str) else "", start, end)
+
+
+class Passage(msgspec.Struct, frozen=True, gc=False):
+    """A cited place in a document of the request."""
+
+    unit: str
+    """What its ends count: a `char`, a `page` or a `chunk`."""
+    document: int
+    start: int
+    end: int
+    title: str | None
+    words: str
+
+
+def passage_of(citation: Json) -> Passage | None:
+    """The place in a document that a citation of Claude's names, in Anthropic's form or in Bedrock's."""
+    try:
+        found = decode_object(citation)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    for unit, (kind, start, end) in PLACES.items():
+        if found.get("type") == kind:
+            given = {"document": found.get("document_index"), "start": found.get(start), "end": found.get(end)}
+            return _passage(unit, given, found.get("document_title"), found.get("cited_text"))
+    location = found.get("location")
+    for unit, key in LOCATIONS.items():
+        place = location.get(key) if isinstance(location, dict) else None
+        if isinstance(place, dict):
+            given = {"document": place.get("documentIndex"), "start": place.get("start"), "end": place.get("end")}
+            return _passage(unit, given, found.get("title"), _words(found.get("sourceContent")))
+    return None
+
+
+PLACES = {
+    "char": ("char_location", "start_char_index", "end_char_index"),
+    "page": ("page_location", "start_page_number", "end_page_number"),
+    "chunk": ("content_block_location", "start_block_index", "end_block_index"),
+}
+"""Anthropic's words for a place: its type, and where it begins and ends."""
+LOCATIONS = {"char": "documentChar", "page": "documentPage", "chunk": "documentChunk"}
+"""Bedrock's."""
+
+
+def _passage(unit: str, given: dict[str, Any], title: Any, words: Any) -> Passage | None:
+    try:
+        return msgspec.convert({"unit": unit, **given, "title": title, "words": words or ""}, Passage)
+    except msgspec.ValidationError:
+        return None
+
+
+def _words(content: Any) -> str:
+    texts = [one.get("text") for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def place_citation(choice: int, part: int, page: Page) -> Cited:

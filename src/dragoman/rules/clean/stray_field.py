@@ -7,8 +7,9 @@ to another dialect. The fact `message_fields` lists fields that a target takes. 
 dialect (fact `vendor_fields`) is left out if the target refuses the fields of others, even if it is not known what the
 target does with a field that nobody has. So is a field of a text that the target's version refuses in turns of this
 role (fact `refused_text_fields`), such as `citations` on a user's. A breakpoint of the prompt cache becomes a cache
-hint for a target of another dialect that takes hints. What the client says about a document (`context`) becomes a text
-before it.
+hint for a target of another dialect that takes hints. Fields of a
+document that both dialects have under one name go on (fact `shared_document_fields`). What the client says about a
+document (`context`) becomes a text before it elsewhere.
 
 Loses metadata.
 
@@ -48,7 +49,7 @@ from dragoman.conversation.traits import LEFTOVERS, STREAM_MARKS, Trait
 from dragoman.profiles.facts import CacheForm, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, HOUR, OPTIONS_FIELD
 from dragoman.rules.context import Context
-from dragoman.rules.known_fields import have_fields, keep_known, sees_beside
+from dragoman.rules.known_fields import have_fields, keep_known, keep_shared, sees_beside
 from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
@@ -72,7 +73,7 @@ def stray_field(conversation: Conversation, context: Context) -> Rewrite:
         conversation.messages, [_clean_message(message, facts, lasts, notes) for message in conversation.messages]
     )
     tools = kept(conversation.tools, [_clean_tool(tool, facts, notes) for tool in conversation.tools])
-    if not notes:
+    if messages is conversation.messages and tools is conversation.tools:
         return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=messages, tools=tools), tuple(notes))
 
@@ -128,6 +129,10 @@ def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: 
     holder = "calls" if type(part) is Call else message.role.value
     inside = type(part) is not Call and type(part) is not Result
     extras = keep_known(part.extras, holder, facts, LEFTOVERS if type(part) is Result else STREAM_MARKS, inside)
+    if type(part) is Media and not own and (shared := keep_shared(part, facts)) is not None:
+        extras = shared
+        if part.extras is not None and len(shared.fields) == len(part.extras.fields):
+            return replace(part, extras=shared)  # in the target's words
     if extras is not None and type(part) is Text and holder in facts.refused_text_fields:
         extras = _without(extras, facts.refused_text_fields[holder])
     if extras is not part.extras:
