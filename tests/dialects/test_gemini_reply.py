@@ -97,6 +97,9 @@ def test_a_tool_call_ends_with_STOP_and_is_told_by_its_parts() -> None:
         ("UNEXPECTED_TOOL_CALL", Stop.BROKEN_CALL),
         ("CONTINUATION", Stop.PAUSE),
         ("OTHER", Stop.ERROR),
+        ("MISSING_THOUGHT_SIGNATURE", Stop.ERROR),
+        ("ESCALATION", Stop.FILTER),
+        ("PUP_LIMITED_DISABLED", Stop.FILTER),
         ("SOMETHING_NEW", Stop.END),
     ],
 )

@@ -123,6 +123,14 @@ def test_ten_thousand_refused_words_are_told_in_a_short_report() -> None:
     assert (len(done.changes), "anthropic_beta" in done.json) == (20, False)
 
 
+def test_the_profile_of_a_user_reaches_anthropic_alone() -> None:
+    headers = {"anthropic-user-profile-id": "uprof_1"}
+    own = adapt(MESSAGES, source="anthropic", target="anthropic/claude-opus-4-8", headers=headers)
+    assert own.headers["anthropic-user-profile-id"] == "uprof_1"
+    other = adapt(MESSAGES, source="anthropic", target="openai/gpt-5.6", headers=headers)
+    assert "anthropic-user-profile-id" not in other.headers
+
+
 CLOUDS = {
     "vertex-anthropic": "claude-sonnet-4-6",
     "bedrock-anthropic": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -134,6 +142,10 @@ CLOUDS = {
     [
         ({"speed": "fast"}, "fast-mode-2026-02-01"),
         ({"tags": ["a"]}, "request-tags-2026-08-21"),
+        (
+            {"billing_policy": {"type": "billing_policy", "bill_to": "user_profile"}},
+            "user-profiles-billing-2026-10-01",
+        ),
         ({"compaction": {"type": "summarize"}}, "compact-2026-09-04"),
         ({"thread": {"type": "new"}}, "message-threads-2026-08-12"),
         ({"diagnostics": {"previous_message_id": "msg_1"}}, "cache-diagnosis-2026-04-07"),

@@ -53,8 +53,10 @@ def test_the_providers_own_report_is_part_of_ours(tmp_path: Path, client: str, s
 
 
 def test_a_stream_that_reports_in_every_event_is_believed_fifty_times(tmp_path: Path) -> None:
-    again = STREAM[0].replace(b"message_start", b"ping")
-    with upstream(lambda seen: (200, (STREAM[0], again * 200, *STREAM[1:]))) as claude:
+    again = [
+        STREAM[0].replace(b"message_start", b"ping").replace(b"messages.1.", b"messages.%d." % at) for at in range(200)
+    ]
+    with upstream(lambda seen: (200, (STREAM[0], b"".join(again), *STREAM[1:]))) as claude:
         providers = {"claude": provider("anthropic", claude.url.removesuffix("/v1"))}
         with gateway({"providers": providers, "models": {"m": {"target": "claude/claude-opus-4-8"}}}, tmp_path) as one:
             told = one.post("/v1/messages", body("anthropic", "m", stream=True))
@@ -104,4 +106,33 @@ def test_a_report_that_comes_late_in_a_stream_is_in_the_ledger(tmp_path: Path, p
             changes = json.loads(one.entry(told).changes)
     assert [change["did"] for change in changes if change["rule"] == "provider-change"] == [
         "the provider reports thinking_dropped: other model"
+    ]
+
+
+WITHHELD = {"type": "reasoning", "id": "rs_1", "action": "removed", "reason": "model_mismatch"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_thoughts_that_openai_withheld_from_its_model_are_told_once(tmp_path: Path, stream: bool) -> None:
+    said = {"type": "output_text", "text": "Good.", "annotations": []}
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [said]}
+    told = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5.6", MEMBER: [WITHHELD]}
+    begun, whole = (
+        {**told, "status": status, "output": output}
+        for status, output in (("in_progress", []), ("completed", [message]))
+    )
+    events = [
+        {"type": "response.created", "response": begun},
+        {"type": "response.in_progress", "response": begun},
+        {"type": "response.output_item.done", "output_index": 0, "item": message},
+        {"type": "response.completed", "response": whole},
+    ]
+    with upstream(lambda seen: (200, write_events(events) if stream else whole)) as openai:
+        providers = {"openai": provider("openai-responses", openai.url)}
+        with gateway({"providers": providers, "models": {"m": {"target": "openai/gpt-5.6"}}}, tmp_path) as one:
+            answered = one.post("/v1/responses", body("openai-responses", "m", stream=stream))
+            assert answered.status_code == 200
+            changes = json.loads(one.entry(answered).changes)
+    assert [change["did"] for change in changes if change["rule"] == "provider-change"] == [
+        "the provider reports reasoning rs_1 removed: model_mismatch"
     ]

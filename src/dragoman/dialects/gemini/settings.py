@@ -113,6 +113,7 @@ _LEVELS = {
     "LOW": Effort.LOW,
     "MEDIUM": Effort.MEDIUM,
     "HIGH": Effort.HIGH,
+    "XHIGH": Effort.XHIGH,
 }
 _WORDS = {effort: level for level, effort in _LEVELS.items()}
 

@@ -26,6 +26,7 @@ from dragoman.emulators.native_api import FieldCheck, anything, nullable
 
 # Fields that need a beta: the header names it by one of these prefixes, or the path ends with `?beta=true`.
 BETAS = {
+    "billing_policy": ("user-profiles-billing-",),
     "context_management": ("context-management-", "compact-"),
     "mcp_servers": ("mcp-client-",),
     "output_format": ("structured-outputs-",),

@@ -78,8 +78,9 @@ class GeminiModel:
 
     @property
     def refused_levels(self) -> tuple[str, ...]:
-        """The levels of thinking it refuses; known of Gemini 3 Pro."""
-        return ("MINIMAL", "MEDIUM") if self.version == (3, 0) and "pro" in self.name else ()
+        """The levels of thinking it refuses. XHIGH came with Gemini 4."""
+        newest = ("XHIGH",) if self.before(4) else ()
+        return ("MINIMAL", "MEDIUM", *newest) if self.version == (3, 0) and "pro" in self.name else newest
 
 
 def model_of(name: str) -> GeminiModel:

@@ -29,7 +29,7 @@ ENUMS: dict[str, frozenset[str]] = {
             "OFF",
         }
     ),
-    "ThinkingLevel": frozenset({"THINKING_LEVEL_UNSPECIFIED", "MINIMAL", "LOW", "MEDIUM", "HIGH"}),
+    "ThinkingLevel": frozenset({"THINKING_LEVEL_UNSPECIFIED", "MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"}),
 }
 
 PART_DATA = {

@@ -17,10 +17,12 @@ _LONGEST = 300
 
 
 class _Reported(msgspec.Struct, frozen=True):
-    """One change. The path is written with points: `messages.3.content.0`."""
+    """One change: where, with points (`messages.3.content.0`), or what was done to the item of which id."""
 
     type: str = ""
     path: str = ""
+    action: str = ""
+    id: str = ""
     reason: str | None = None
 
 
@@ -130,5 +132,6 @@ def tell_diagnosis(why: str) -> Change:
 
 def _change(one: _Reported) -> Change:
     at = "/" + one.path[:_LONGEST].replace(".", "/") if one.path else ""
-    did = f"the provider reports {one.type}" + (f": {one.reason}" if one.reason else "")
+    what = " ".join(filter(None, (one.type, one.id, one.action)))
+    did = f"the provider reports {what}" + (f": {one.reason}" if one.reason else "")
     return Change(PROVIDER_CHANGE, at, did[:_LONGEST], str(Loss.METADATA))

@@ -356,7 +356,8 @@ class Exchange(OpenExchange[D]):
         """Put into the report what the provider says, in a piece of its answer, that it changed itself."""
         member, room = self.visit.target.facts.change_report, MOST_REPORTED - self._reported
         if member and room > 0 and data.find(member.encode()) >= 0:
-            found = find_provider_changes(data, member)[:room]
+            known = {(change.at, change.did) for change in self.changes}  # a stream repeats its answer as it grows
+            found = [one for one in find_provider_changes(data, member) if (one.at, one.did) not in known][:room]
             self._reported += len(found)
             self.changes = (*self.changes, *found)
 
