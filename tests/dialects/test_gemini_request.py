@@ -435,7 +435,7 @@ def test_what_it_has_no_words_for_is_refused(message: Message) -> None:
         Settings(verbosity="low"),
         Settings(parallel_tool_calls=False),
         Settings(user="u"),
-        Settings(thinking=Thinking(effort=Effort.XHIGH)),
+        Settings(thinking=Thinking(effort=Effort.MAX)),
         Settings(thinking=Thinking(on=True, adaptive=True)),
     ],
 )

@@ -60,7 +60,13 @@ class StreamingProvider(Provider):
         self._pieces = self._cut()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._pieces
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._pieces)
+
+    def nudge(self) -> None:
+        """It never lets its reader wait."""
 
     async def _cut(self) -> AsyncIterator[bytes]:
         yield self.answer
