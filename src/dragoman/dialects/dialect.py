@@ -34,6 +34,7 @@ from dragoman.dialects.contracts.sockets import SocketFrames
 from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers
 from dragoman.dialects.contracts.stored_prompts import StoredPromptForm
 from dragoman.dialects.request_glance import RequestGlance
+from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.streamed_text import StreamedText
 
 Codec = TypeVar("Codec")
@@ -460,10 +461,10 @@ class TokenCount(msgspec.Struct, frozen=True):
     """The provider's path."""
     figure: str
     """The member of its answer that holds the count."""
-    parse_question: Callable[[bytes], bytes]
-    """The request inside a question."""
     render_question: Callable[[bytes, str], bytes]
     """A question, made of a request's body."""
+    parse_question: Callable[[bytes], bytes] = unchanged
+    """The request inside a question."""
     parse_foreign: Callable[[bytes], bytes | None] = no_peek
     """A request in another dialect, which its members tell. None: the question holds none."""
     members: Mapping[str, Any] = {}
@@ -488,7 +489,8 @@ class ListedModel(msgspec.Struct, frozen=True):
 class ModelListing(msgspec.Struct, frozen=True):
     """How a dialect shows one model, and a list of them."""
 
-    render_model: Callable[[ListedModel], bytes]
+    shown: Callable[[ListedModel], Mapping[str, Any]]
+    """One model, as JSON."""
     render_models: Callable[[Sequence[ListedModel], bool | None], bytes]
     """`more`: are there further ones? None if the client asked for all of them."""
     shows_abilities: bool = False
@@ -499,6 +501,9 @@ class ModelListing(msgspec.Struct, frozen=True):
     """Names that such agents would leave out are listed a second time, behind this."""
     timeout: float = 3.0
     """Seconds that its clients wait for a list that a provider has not sent yet. Agents ask as they start."""
+
+    def render_model(self, model: ListedModel) -> bytes:
+        return encode(self.shown(model))
 
 
 # The dialect

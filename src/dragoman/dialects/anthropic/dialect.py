@@ -48,10 +48,6 @@ def _model(model: ListedModel) -> dict[str, Any]:
     }
 
 
-def _render_model(model: ListedModel) -> bytes:
-    return encode(_model(model))
-
-
 def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     first, last = (models[0].name, models[-1].name) if models else (None, None)
     shown = [_model(model) for model in models]
@@ -59,7 +55,7 @@ def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
 
 
 ANTHROPIC_MODELS = ModelListing(
-    _render_model,
+    _model,
     _render_models,
     shows_abilities=True,
     known_words=("claude", "anthropic"),
@@ -71,18 +67,13 @@ ANTHROPIC_MODELS = ModelListing(
 _NOT_COUNTED = ("max_tokens", "stream", "metadata", "stop_sequences", "temperature", "top_p", "top_k", "service_tier")
 
 
-def parse_question(body: bytes) -> bytes:
-    """The request that a client wants counted, which is the question itself."""
-    return body
-
-
 def render_question(body: bytes, model: str) -> bytes:
     """A request without what the counting endpoint does not take."""
     fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     return msgspec.json.encode({key: value for key, value in fields.items() if key not in _NOT_COUNTED})
 
 
-TOKEN_COUNT = TokenCount("/v1/messages/count_tokens", "input_tokens", parse_question, render_question)
+TOKEN_COUNT = TokenCount("/v1/messages/count_tokens", "input_tokens", render_question)
 
 
 _MEMBERS = frozenset({"system", "anthropic_version", "stop_sequences"})

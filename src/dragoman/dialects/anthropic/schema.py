@@ -198,20 +198,6 @@ open_system = open_decoder(str | list[AnthropicText | _NoText] | None)
 # Tools
 
 
-class AnthropicDeclaredTool(WireObject):
-    """A tool of the client's own."""
-
-    name: Id
-    input_schema: JsonObject
-    type: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    strict: bool | UnsetType = UNSET
-    defer_loading: bool | UnsetType = UNSET
-    allowed_callers: list[Raw] | UnsetType = UNSET
-    input_examples: list[Raw] | UnsetType = UNSET
-    cache_control: Hint = ABSENT
-
-
 class AnthropicTool(WireObject):
     """A tool of any kind. What it must have depends on its type."""
 
@@ -224,6 +210,13 @@ class AnthropicTool(WireObject):
     allowed_callers: list[Raw] | UnsetType = UNSET
     input_examples: list[Raw] | UnsetType = UNSET
     cache_control: Hint = ABSENT
+
+
+class AnthropicDeclaredTool(AnthropicTool, kw_only=True):
+    """A tool of the client's own."""
+
+    name: Id
+    input_schema: JsonObject
 
 
 open_declared_tool = open_decoder(AnthropicDeclaredTool)

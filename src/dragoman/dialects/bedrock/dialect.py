@@ -65,7 +65,7 @@ def render_question(body: bytes, model: str) -> bytes:
     return msgspec.json.encode({"input": {"converse": counted}})
 
 
-TOKEN_COUNT = TokenCount("/model/{model}/count-tokens", "inputTokens", parse_question, render_question, parse_foreign)
+TOKEN_COUNT = TokenCount("/model/{model}/count-tokens", "inputTokens", render_question, parse_question, parse_foreign)
 
 
 _MEMBERS = frozenset(

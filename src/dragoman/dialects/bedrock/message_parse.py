@@ -27,7 +27,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import parse_media
-from dragoman.dialects.bedrock.schema import BedrockOutput, BedrockTurn, decode_objects, decode_turn
+from dragoman.dialects.bedrock.schema import BedrockOutput, BedrockTurn, decode_objects
 from dragoman.dialects.families.carried_state import reattached
 from dragoman.dialects.shared.parsed_messages import ParsedMessage, compose, describe, is_blank
 from dragoman.dialects.shared.parsing import extras_of, parse_state
@@ -43,15 +43,6 @@ _LISTED = int(Trait.LISTED)
 _BLANK_TEXT = int(Trait.BLANK_TEXT)
 _MIXED_PARTS = int(Trait.MIXED_PARTS)
 _CALLS = int(Trait.CALLS)
-
-
-def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
-    """A message of texts, calls and results that fits the schema; None if it does not, or holds anything else."""
-    try:
-        turn = decode_turn(raw)
-    except msgspec.DecodeError:
-        return None
-    return parse_turn(turn, index)
 
 
 def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:

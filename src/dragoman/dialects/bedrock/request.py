@@ -11,16 +11,16 @@ from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Inline, Json, MediaKind
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.media import FORMATS, format_of
-from dragoman.dialects.bedrock.message_parse import parse_item, parse_odd_item, parse_system, parse_turn
+from dragoman.dialects.bedrock.message_parse import parse_odd_item, parse_system, parse_turn
 from dragoman.dialects.bedrock.message_render import render_block, render_messages
-from dragoman.dialects.bedrock.schema import decode_turns, open_block, open_system, open_turn
+from dragoman.dialects.bedrock.schema import decode_turn, decode_turns, open_block, open_system, open_turn
 from dragoman.dialects.bedrock.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.parts import parse_picture
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm
-from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
+from dragoman.dialects.shared.parsed_messages import ListParser, item_parser, mark_inline
 from dragoman.dialects.shared.parsing import link_literal
 from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
 from dragoman.dialects.shared.request_reader import RequestReader
@@ -146,7 +146,7 @@ FORM = WireForm(
     decode_part=_open_part,
     takes_text=False,
 )
-LIST = ListParser(FORM, parse_item, parse_odd_item, decode_turns, parse_turn)
+LIST = ListParser(FORM, item_parser(decode_turn, parse_turn), parse_odd_item, decode_turns, parse_turn)
 READER = RequestReader(
     NAME,
     "a Converse request",

@@ -31,16 +31,12 @@ def _model(model: ListedModel) -> dict[str, Any]:
     return shown
 
 
-def _render_model(model: ListedModel) -> bytes:
-    return encode(_model(model))
-
-
 def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     token = {"next_page_token": models[-1].name} if more and models else {}
     return encode({"models": [_model(model) for model in models], **token})
 
 
-COHERE_MODELS = ModelListing(_render_model, _render_models, shows_abilities=True)
+COHERE_MODELS = ModelListing(_model, _render_models, shows_abilities=True)
 
 
 _MEMBERS = frozenset({"citation_options", "safety_mode", "strict_tools", "chat_history", "preamble"})

@@ -41,7 +41,6 @@ from dragoman.dialects.cohere.schema import (
     CohereThinking,
     CohereUser,
     decode_content,
-    decode_message,
     decode_parts,
 )
 from dragoman.dialects.shared.parsed_messages import (
@@ -77,14 +76,6 @@ _LISTED = int(Trait.LISTED)
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _decode_text = msgspec.json.Decoder(str).decode
-
-
-def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
-    """A message that fits the schema; None if it does not."""
-    try:
-        return parse_turn(decode_message(raw), index)
-    except msgspec.DecodeError:
-        return None
 
 
 def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:

@@ -10,14 +10,14 @@ from dragoman.conversation.messages import FIELD, TOOL, Message
 from dragoman.conversation.parts import Call, Citation, Part, Text
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.documents import is_documents, parse_documents
-from dragoman.dialects.cohere.message_parse import parse_item, parse_odd_item, parse_turn, settle
+from dragoman.dialects.cohere.message_parse import parse_odd_item, parse_turn, settle
 from dragoman.dialects.cohere.message_render import render_messages, render_new
-from dragoman.dialects.cohere.schema import decode_messages, open_message, open_part
+from dragoman.dialects.cohere.schema import decode_message, decode_messages, open_message, open_part
 from dragoman.dialects.cohere.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.dialect import RequestCodec, locate_message
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
-from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList
+from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, item_parser
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader, no_messages
@@ -103,7 +103,7 @@ FORM = WireForm(
     part_types=types_by_members(text="text", image_url="image_url", thinking="thinking", document="document"),
     optional={"tool_plan": b'"n', "citations": b"[n"},
 )
-LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)
+LIST = ListParser(FORM, item_parser(decode_message, parse_turn), parse_odd_item, decode_messages, parse_turn)
 READER = RequestReader(
     NAME,
     CALLED,

@@ -27,10 +27,6 @@ def _model(model: ListedModel) -> dict[str, Any]:
     return shown
 
 
-def _render_model(model: ListedModel) -> bytes:
-    return encode(_model(model))
-
-
 def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     """OpenAI lists all models at once. A page of them has the members that OpenAI's other lists have."""
     shown: dict[str, Any] = {"object": "list", "data": [_model(model) for model in models]}
@@ -40,4 +36,4 @@ def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     return encode(shown)
 
 
-OPENAI_MODELS = ModelListing(_render_model, _render_models)
+OPENAI_MODELS = ModelListing(_model, _render_models)

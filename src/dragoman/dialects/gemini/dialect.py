@@ -46,16 +46,12 @@ def _model(model: ListedModel) -> dict[str, Any]:
     return shown | {name: limit for name, limit in limits.items() if limit}
 
 
-def _render_model(model: ListedModel) -> bytes:
-    return encode(_model(model))
-
-
 def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     token = {"nextPageToken": models[-1].name} if more and models else {}
     return encode({"models": [_model(model) for model in models], **token})
 
 
-GEMINI_MODELS = ModelListing(_render_model, _render_models, shows_abilities=True)
+GEMINI_MODELS = ModelListing(_model, _render_models, shows_abilities=True)
 
 
 def parse_question(body: bytes) -> bytes:
@@ -75,7 +71,7 @@ def render_question(body: bytes, model: str) -> bytes:
     return msgspec.json.encode({"generateContentRequest": named})
 
 
-TOKEN_COUNT = TokenCount("/v1beta/models/{model}:countTokens", "totalTokens", parse_question, render_question)
+TOKEN_COUNT = TokenCount("/v1beta/models/{model}:countTokens", "totalTokens", render_question, parse_question)
 
 
 _PATH = "/v1beta/models/"

@@ -44,7 +44,6 @@ from dragoman.dialects.gemini.schema import (
     GeminiOutput,
     GeminiPart,
     GeminiResponse,
-    decode_content,
     decode_part,
 )
 from dragoman.dialects.near_misses.two_readings import refuse_two_kinds
@@ -77,14 +76,6 @@ _ROLES: Mapping[str | None, Role] = {"user": USER, "model": ASSISTANT}
 _NONE: Mapping[str, Json] = {}
 UNSIGNED = (Raw(b'""'), Raw(b"null"))
 """Signatures that are none."""
-
-
-def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
-    """A content that fits the schema; None if it does not, or is not of the usual kinds."""
-    try:
-        return parse_content(decode_content(raw), index)
-    except msgspec.DecodeError:
-        return None
 
 
 def parse_content(content: GeminiContent, index: int) -> Sequence[ParsedMessage] | None:

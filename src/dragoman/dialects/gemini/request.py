@@ -16,24 +16,23 @@ from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Result
 from dragoman.dialects.dialect import RenderOptions, RequestCodec
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.message_parse import (
-    UNSIGNED,
-    parse_content,
-    parse_item,
-    parse_odd_item,
-    parse_system,
-    settle,
-)
+from dragoman.dialects.gemini.message_parse import UNSIGNED, parse_content, parse_odd_item, parse_system, settle
 from dragoman.dialects.gemini.message_render import render_messages, render_part, render_result
 from dragoman.dialects.gemini.proto_schema import camel
-from dragoman.dialects.gemini.schema import GeminiAnyPart, decode_usual_contents, open_content, open_part
+from dragoman.dialects.gemini.schema import (
+    GeminiAnyPart,
+    decode_content,
+    decode_usual_contents,
+    open_content,
+    open_part,
+)
 from dragoman.dialects.gemini.settings import PLACES, SNAKE, parse_top_level, render_top_level
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.parts import odd_text
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, whole_call
-from dragoman.dialects.shared.parsed_messages import ListParser
+from dragoman.dialects.shared.parsed_messages import ListParser, item_parser
 from dragoman.dialects.shared.parsing import link_literal, parse_model
 from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
 from dragoman.dialects.shared.request_reader import RequestReader
@@ -296,7 +295,9 @@ FORM = WireForm(
     needs_ids=False,
     no_id=NO_ID,
 )
-LIST = ListParser(FORM, parse_item, parse_odd_item, decode_usual_contents, parse_content)
+LIST = ListParser(
+    FORM, item_parser(decode_content, parse_content), parse_odd_item, decode_usual_contents, parse_content
+)
 READER = RequestReader(
     NAME,
     "a Gemini request",

@@ -55,7 +55,7 @@ def _entry(model: ListedModel) -> dict[str, Any]:
     }
 
 
-def _render_model(model: ListedModel) -> bytes:
+def _model(model: ListedModel) -> dict[str, Any]:
     """A model as `/api/show` shows it."""
     known: dict[str, Any] = {"general.architecture": _ARCHITECTURE}
     if model.context_window:
@@ -70,14 +70,14 @@ def _render_model(model: ListedModel) -> bytes:
         "capabilities": model.capabilities,
         "modified_at": _time(model),
     }
-    return encode(shown | ({"description": model.description} if model.description else {}))
+    return shown | ({"description": model.description} if model.description else {})
 
 
 def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     return encode({"models": [_entry(model) for model in models]})
 
 
-OLLAMA_MODELS = ModelListing(_render_model, _render_models, shows_abilities=True)
+OLLAMA_MODELS = ModelListing(_model, _render_models, shows_abilities=True)
 
 
 _OWN = frozenset({"options", "keep_alive", "think", "format"})

@@ -45,7 +45,6 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER, "tool": TOOL}
-_decode_message = message_decoder.decode
 _BLANK_TEXT = int(Trait.BLANK_TEXT)
 _CALLS = int(Trait.CALLS)
 _LEGACY = int(Trait.LEGACY)
@@ -53,14 +52,6 @@ _OF_IDS = int(Trait.ODD_IDS | Trait.DUPLICATE_ID)
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _NO_EXTRAS: ExtraFields = {}
-
-
-def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
-    """A message that fits the schema; None if it does not."""
-    try:
-        return parse_turn(_decode_message(raw), index)
-    except msgspec.DecodeError:
-        return None
 
 
 def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ParsedMessage] | None:

@@ -16,11 +16,11 @@ from dragoman.dialects.near_misses.loose_json import fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm, render_items, whole_call
 from dragoman.dialects.ollama import NAME
-from dragoman.dialects.ollama.message_parse import DATA_URL, parse_item, parse_odd_item, parse_turn, settle
+from dragoman.dialects.ollama.message_parse import DATA_URL, parse_odd_item, parse_turn, settle
 from dragoman.dialects.ollama.message_render import render_messages
-from dragoman.dialects.ollama.schema import decode_messages, open_message
+from dragoman.dialects.ollama.schema import decode_messages, message_decoder, open_message
 from dragoman.dialects.ollama.settings import PLACES, parse_top_level, render_top_level
-from dragoman.dialects.shared.parsed_messages import ListParser
+from dragoman.dialects.shared.parsed_messages import ListParser, item_parser
 from dragoman.dialects.shared.parsing import asks_for_stream, link_literal
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader
@@ -142,7 +142,7 @@ FORM = WireForm(
     string_content=True,
     argument_objects=True,
 )
-LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)
+LIST = ListParser(FORM, item_parser(message_decoder.decode, parse_turn), parse_odd_item, decode_messages, parse_turn)
 READER = RequestReader(
     NAME,
     "a chat request",

@@ -53,7 +53,6 @@ from dragoman.dialects.openai_chat.schema import (
     ChatVideo,
     ChatWireCall,
     ChatWireMessage,
-    decode_message,
     decode_part,
     decode_parts,
 )
@@ -113,15 +112,6 @@ _LONG = 64 * 1024
 
 
 _decode_text = msgspec.json.Decoder(str).decode
-
-
-def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
-    """A message that fits the schema and holds texts, pictures, calls of functions or a result; None if it does not."""
-    try:
-        turn = decode_message(raw)
-    except msgspec.DecodeError:
-        return None
-    return parse_turn(turn, index)
 
 
 def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:

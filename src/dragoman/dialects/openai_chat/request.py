@@ -11,11 +11,11 @@ from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MissLog, WireForm, render_items, types_by_members
 from dragoman.dialects.openai_chat import NAME, ORIGIN
-from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_item, parse_turn, settle
+from dragoman.dialects.openai_chat.message_parse import parse_odd_item, parse_turn, settle
 from dragoman.dialects.openai_chat.message_render import render_messages, render_unnamed
-from dragoman.dialects.openai_chat.schema import decode_messages, open_message, open_part
+from dragoman.dialects.openai_chat.schema import decode_message, decode_messages, open_message, open_part
 from dragoman.dialects.openai_chat.settings import PLACES, parse_top_level, render_top_level
-from dragoman.dialects.shared.parsed_messages import ListParser
+from dragoman.dialects.shared.parsed_messages import ListParser, item_parser
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits
@@ -98,7 +98,7 @@ FORM = WireForm(
     optional={"refusal": b'"n', "reasoning_content": b'"n', "reasoning": b'"n', "reasoning_details": b"[n"},
     pictures_apart=True,
 )
-LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)
+LIST = ListParser(FORM, item_parser(decode_message, parse_turn), parse_odd_item, decode_messages, parse_turn)
 READER = RequestReader(NAME, "a Chat request", MEMBERS, LIST, parse_top_level, settle)
 parse_request = READER.parse
 

@@ -33,6 +33,7 @@ from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import extras_of, option_misses, stream_misses
 from dragoman.dialects.shared.rendering import inside, put
 from dragoman.dialects.shared.setting_table import (
+    METADATA,
     SettingObject,
     SettingRow,
     SettingTable,
@@ -318,14 +319,7 @@ SETTINGS = SettingTable(
         SettingRow("parallel_tool_calls", flag),
         SettingRow("verbosity", word),
         SettingRow("user", word),
-        SettingObject(
-            member="metadata",
-            parse=lambda raw: ({"metadata": raw}, {}),
-            render=lambda settings, _: settings.metadata,
-            holds={"metadata": ""},
-            shape=msgspec.json.Decoder(dict[str, str]).decode,
-            spare=True,
-        ),
+        METADATA,
         SettingRow("service_tier", word),
         SettingRow("store", flag),
         SettingRow("prompt_cache_key", word),

@@ -16,11 +16,6 @@ _COUNTED = frozenset(
 )
 
 
-def _parse_question(body: bytes) -> bytes:
-    """The request that a client wants counted, which is the question itself."""
-    return body
-
-
 def _render_question(body: bytes, model: str) -> bytes:
     """A request without what the counting endpoint does not take."""
     fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
@@ -30,7 +25,6 @@ def _render_question(body: bytes, model: str) -> bytes:
 TOKEN_COUNT = TokenCount(
     "/responses/input_tokens",
     "input_tokens",
-    _parse_question,
     _render_question,
     members={"object": "response.input_tokens"},
 )

@@ -33,6 +33,7 @@ from dragoman.dialects.shared.parsing import extras_of, option_misses, stream_mi
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.rendering import put, put_text
 from dragoman.dialects.shared.setting_table import (
+    METADATA,
     SettingObject,
     SettingRow,
     SettingTable,
@@ -283,14 +284,7 @@ SETTINGS = SettingTable(
         SettingRow("user", word),
         SettingRow("service_tier", word),
         SettingRow("prompt_cache_key", word),
-        SettingObject(
-            member="metadata",
-            parse=lambda raw: ({"metadata": raw}, {}),
-            render=lambda settings, _: settings.metadata,
-            holds={"metadata": ""},
-            shape=msgspec.json.Decoder(dict[str, str]).decode,
-            spare=True,
-        ),
+        METADATA,
         SettingObject(
             member="reasoning",
             members=_given,

@@ -1,7 +1,7 @@
 """From the client's list of messages to ours: one strict decode and one walk for each item of the list.
 
-A dialect's `message_parse` has two functions. `parse_item` takes what fits the schema exactly: it decodes the item and
-walks over it once. `parse_odd_item` takes everything else that a dialect may hold: members and parts that the schema
+A dialect's `message_parse` has two functions. `parse_turn` takes what fits the schema exactly and is decoded: it walks
+over it once. `parse_odd_item` takes everything else that a dialect may hold: members and parts that the schema
 does not name, which it keeps for its own dialect. What fits in neither way is first written as the schema has it, by
 the loose reader (`near_misses`), which notes each difference; then it is parsed like any other.
 
@@ -212,9 +212,24 @@ class ParsedList(msgspec.Struct):
 
 
 ParseItem = Callable[[Json, int], Sequence[ParsedMessage] | None]
+ParseTurn = Callable[[Any, int], Sequence[ParsedMessage] | None]
 """An item that fits the schema, and its place in the list, to messages; None if it does not fit."""
 ParseOddItem = Callable[[Json, int], Sequence[ParsedMessage]]
 """An item of any form to messages. Raises MalformedRequest or DecodeError if it is no message."""
+
+
+def item_parser(
+    decode: Callable[[Json], Any], parse_turn: Callable[[Any, int], Sequence[ParsedMessage] | None]
+) -> ParseItem:
+    """Takes a message that fits the schema: decoded, then parsed."""
+
+    def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+        try:
+            return parse_turn(decode(raw), index)
+        except msgspec.DecodeError:
+            return None
+
+    return parse_item
 
 
 class ListParser(msgspec.Struct, frozen=True):
@@ -228,7 +243,7 @@ class ListParser(msgspec.Struct, frozen=True):
     """Takes what holds more than the schema names."""
     decode_list: Callable[[bytes | Raw], Sequence[Any]] | None = None
     """Decodes a list in which every item fits, at once; then `parse_turn` takes each: faster than `parse_item`."""
-    parse_turn: Callable[[Any, int], Sequence[ParsedMessage] | None] = lambda turn, index: None
+    parse_turn: ParseTurn = lambda turn, index: None
     """An item that is decoded to messages; None if it does not fit."""
 
     def parse(self, raw: bytes | Raw, member: str, reading: ListReading | None = None) -> ParsedList:

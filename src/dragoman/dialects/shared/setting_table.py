@@ -235,6 +235,15 @@ class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
         return meant
 
 
+METADATA = SettingObject(
+    member="metadata",
+    parse=lambda raw: ({"metadata": raw}, {}),
+    render=lambda settings, _: settings.metadata,
+    holds={"metadata": ""},
+    shape=msgspec.json.Decoder(dict[str, str]).decode,
+    spare=True,
+)
+"""What clients of OpenAI say of a request for themselves."""
 Row = SettingRow | SettingObject
 
 
