@@ -259,6 +259,17 @@ def test_the_response_repeats_the_request() -> None:
     assert "input" not in response
 
 
+def test_functions_that_a_client_nests_are_repeated_flat() -> None:
+    nested = b'{"type":"function","function":{"name":"f","parameters":{}}}'
+    request = {"tools": b"[%b]" % nested, "tool_choice": b'{"type":"function","function":{"name":"f"}}'}
+    repeated = answer_render.repeated_members(request)
+    assert orjson.loads(repeated["tools"]) == [
+        {"type": "function", "name": "f", "parameters": {}, "description": None, "strict": None}
+    ]
+    assert orjson.loads(repeated["tool_choice"]) == {"type": "function", "name": "f"}
+    assert answer_render.repeated_members({"tool_choice": b'"auto"'}) == {"tool_choice": b'"auto"'}
+
+
 def test_the_same_tools_are_completed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent sends dozens of large ones on every turn, and every answer repeats them."""
     completed: list[bytes] = []

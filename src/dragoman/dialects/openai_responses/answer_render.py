@@ -192,7 +192,20 @@ def _tool(given: Json) -> Json:
     server of tools alone is not repeated."""
     if b'"mcp"' in given:
         return _without_secrets(given)
-    return _with_defaults(given, {"description": b"null", "parameters": b"null", "strict": b"null"}, b'"function"')
+    defaults = {"description": b"null", "parameters": b"null", "strict": b"null"}
+    return _with_defaults(_flattened(given), defaults, b'"function"')
+
+
+def _flattened(given: Json) -> Json:
+    """A function, or the choice of one, which some clients nest as Chat does."""
+    if b'"function"' not in given:
+        return given
+    try:
+        members: dict[str, Raw] = decode_members(given)
+        nested: dict[str, Raw] = decode_members(members.pop("function"))
+    except (KeyError, *UNREADABLE):
+        return given
+    return render_object({**members, **nested})
 
 
 def _without_secrets(given: Json) -> Json:
@@ -215,7 +228,12 @@ def _with_defaults(given: Json, defaults: Mapping[str, Json], kind: bytes = b"")
     return render_object({**members, **{key: value for key, value in defaults.items() if key not in members}})
 
 
-_REPEATED: Mapping[str, Callable[[Json], Json]] = {"reasoning": _reasoning, "text": _text, "tools": _tools}
+_REPEATED: Mapping[str, Callable[[Json], Json]] = {
+    "reasoning": _reasoning,
+    "text": _text,
+    "tools": _tools,
+    "tool_choice": lambda given: _flattened(bytes(given)),
+}
 
 
 class ResponseFrame(msgspec.Struct, frozen=True):
