@@ -14,10 +14,14 @@ import pytest
 from google import genai
 from jsonschema import Draft202012Validator
 
+from dragoman.conversation.notation.script import parse
+from dragoman.dialects.dialect import Dialect, RenderOptions
+from dragoman.dialects.registry import all_dialects
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.emulator_core import EmulatorCore
 from dragoman.emulators.plausible import asked_tools
 from dragoman.emulators.plausible.model import answer_plausibly
+from dragoman.emulators.plausible.request_view import view_request
 from dragoman.emulators.provider import ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
 from dragoman.testing import emulator
@@ -454,3 +458,11 @@ def test_googles_client_gets_candidates_and_probabilities() -> None:
     result = answer.candidates[1].logprobs_result
     assert result is not None
     assert "".join(one.token or "" for one in result.chosen_candidates or []) == "1, 2, 3"
+
+
+@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
+def test_a_request_of_every_dialect_is_read(dialect: Dialect) -> None:
+    asked = parse("system: Be brief.\nuser: Look it up.\ncall look(c1) {}\nresult c1: 12 degrees")
+    body = json.loads(dialect.requests.render(asked, RenderOptions("m", False)))
+    seen = [(saying.speaker.name, saying.text or saying.name) for saying in view_request(body).sayings]
+    assert seen == [("SYSTEM", "Be brief."), ("USER", "Look it up."), ("CALL", "look"), ("RESULT", "12 degrees")]
