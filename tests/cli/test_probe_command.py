@@ -62,6 +62,14 @@ def test_it_goes_on_where_it_ended(template: RunningEmulator, tmp_path: Path) ->
     assert report["requests"] < whole["requests"]
 
 
+def test_a_place_that_cannot_be_written_is_noticed_before_anything_is_asked(
+    template: RunningEmulator, tmp_path: Path
+) -> None:
+    ran = run(root(template), "--out", str(tmp_path / "missing" / "house.toml"), "--requests", "5")
+    assert ran.exit_code == 2
+    assert "house.toml cannot be written" in ran.stderr
+
+
 def test_a_file_that_somebody_has_taken_over_is_kept(template: RunningEmulator, tmp_path: Path) -> None:
     out = tmp_path / "house.toml"
     assert run(root(template), "--out", str(out), "--requests", "5").exit_code == 0

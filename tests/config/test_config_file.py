@@ -94,6 +94,10 @@ REFUSED = {
         "models: {a: {target: groq/x, fallbacks_on: {rate_limit: [b]}}}",
         'models.a.fallbacks_on.rate_limit[0] is "b"',
     ),
+    "region that is a path": (
+        "providers: {bedrock: {cloud: {region: eu/west-1}}}",
+        'providers.bedrock.cloud.region is "eu/west-1"',
+    ),
     "missing target": ("models:\n  a: {}\n", "dragoman.yaml:2: models.a.target is missing"),
     "duplicate key": (
         "server: {port: 1}\nlog: {}\nserver: {port: 2}\n",

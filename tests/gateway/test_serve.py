@@ -386,6 +386,8 @@ def test_workers_share_the_port_and_the_dead_are_replaced(tmp_path: Path) -> Non
             wait_for(lambda: entries(tmp_path) == 8, 60)  # what is not written yet dies with a worker that is killed
             os.kill(min(first), signal.SIGKILL)
             two_workers(served.process.pid, gone=min(first))
+            told = {"level": "warning", "event": "worker-ended", "pid": min(first), "code": -signal.SIGKILL}
+            assert served.wait("worker-ended") == told
             assert [served.chat("m").status_code for _ in range(8)] == [200] * 8
             assert served.stop() == 0
         assert entries(tmp_path) == 16

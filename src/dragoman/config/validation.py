@@ -30,6 +30,7 @@ from dragoman.errors import near_match, nearest_first
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
+REGION = re.compile(r"[A-Za-z0-9-]+")
 SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _WILD = frozenset("*?[")
@@ -100,6 +101,10 @@ def _provider(path: str, name: str, provider: Provider, known: KnownNames) -> It
     if provider.asks_as_caller and (provider.key_pool() or provider.auth is not None):
         yield f"{path}.credentials", f"{path} is asked with the caller's credential; remove its api_key and auth"
     yield from _base_url(f"{path}.base_url", provider.base_url)
+    region = provider.cloud.region
+    if region is not None and REGION.fullmatch(region) is None:
+        at = f"{path}.cloud.region"
+        yield at, f"{at} is {quote(region)}; it is part of a host name: letters, digits and dashes"
     yield from _headers(f"{path}.headers", provider.headers)
     for i, key in enumerate(provider.key_pool()):
         if (fault := key_fault(key.reveal())) is not None:

@@ -118,9 +118,15 @@ def run(options: ServeOptions) -> int:
     newest = NewestConfig(file, loaded, check)
     board = MetricsBoard(server.workers)
     work = partial(_work, GatewayStart(options, profiles, listening), newest, board)
-    workers = Workers(server.workers, work, newest.refresh, watch=options.watch)
+    workers = Workers(server.workers, work, newest.refresh, partial(_note_ended, newest), watch=options.watch)
     announce(summary, loaded.config.log, at_once=True)  # a thread would not survive the fork
     return workers.run()
+
+
+def _note_ended(newest: NewestConfig, child: int, code: int) -> None:
+    lines = RequestLog(newest.loaded.config.log)
+    lines.add(LogLevel.WARNING, {"event": "worker-ended", "pid": child, "code": code})
+    lines.flush()
 
 
 def _loaded(file: ServedFile, options: ServeOptions) -> tuple[Loaded, str]:

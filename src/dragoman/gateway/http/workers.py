@@ -37,17 +37,25 @@ class WorkerProcess:
 class Workers:
     """Forked workers. They inherit the listening socket and all imported modules.
 
-    `work` runs in a worker and is given its place, a number below `count`. `check_config` is called on SIGHUP, and with
+    `work` runs in a worker and is given its place, a number below `count`. `note_ended` is told the process id and the
+    exit code of a worker that ended by itself. `check_config` is called on SIGHUP, and with
     `watch` every second, so that the next worker gets the newest file. Signals are caught from the beginning, so that a
     stop at any moment is a proper one.
     """
 
     def __init__(
-        self, count: int, work: Callable[[int], int], check_config: Callable[[], None], watch: bool = True
+        self,
+        count: int,
+        work: Callable[[int], int],
+        check_config: Callable[[], None],
+        note_ended: Callable[[int, int], None],
+        *,
+        watch: bool = True,
     ) -> None:
         self._count = count
         self._work = work
         self._check_config = check_config
+        self._note_ended = note_ended
         self._watch = watch
         self._running: dict[int, WorkerProcess] = {}
         self._stopping = False
@@ -131,7 +139,7 @@ class Workers:
         if ended is None or self._stopping:
             return
         self._quick_ends = self._quick_ends + 1 if time.monotonic() - ended.since < QUICK_SECONDS else 0
-        print(f"dragoman: worker {child} ended with {code}", file=sys.stderr, flush=True)
+        self._note_ended(child, code)
         if self._quick_ends >= MAX_QUICK_ENDS:
             self._stop()
         else:

@@ -141,7 +141,9 @@ def probe(
 
 
 def check_overwriting(out: Path) -> None:
-    """Only what a probe wrote is written anew. Raises OptionError."""
+    """Only what a probe wrote is written anew, and only where it can be. Raises OptionError."""
+    if not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise OptionError(f"{out} cannot be written", at="--out", hint="choose a folder that you may write to")
     if out.is_file() and not out.read_text("utf-8", "replace").startswith(MARK):
         raise OptionError(f"{out} exists, and no probe wrote it", at="--out", hint="move it, or choose another name")
 
