@@ -101,6 +101,27 @@ async def test_a_forgotten_session_is_opened_anew_and_the_call_made_once(
     assert len(made) == 2
 
 
+async def test_a_server_that_became_an_older_one_is_asked_as_one(servers: McpServers, scripted: ScriptedMcp) -> None:
+    def modern(seen: Seen) -> Answer:
+        if not seen.raw:
+            return 405, {}
+        about = {"supportedVersions": ["2026-07-28"], "capabilities": {}, "serverInfo": {"name": "s", "version": "2"}}
+        result = about if seen.body["method"] == "server/discover" else text("found it")
+        kept = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        return 200, {"jsonrpc": "2.0", "id": seen.body["id"], "result": {**kept, **result}}
+
+    def older(seen: Seen) -> Answer | None:
+        has_session = not seen.raw or seen.body["method"] == "initialize" or "mcp-session-id" in seen.headers
+        return None if has_session else (400, _error(-32600, "Bad Request: Missing session ID"))
+
+    scripted.before = modern
+    await call(servers, scripted.server())
+    assert "initialize" not in scripted.methods()
+    scripted.before = older
+    for caller in ("me", "you"):
+        assert (await call(servers, scripted.server(), caller)).text == "found it"
+
+
 async def test_a_call_that_takes_too_long_is_made_once(servers: McpServers, scripted: ScriptedMcp) -> None:
     made: list[Json] = []
     asked, free = threading.Event(), threading.Event()  # it does not tell anything by itself

@@ -42,7 +42,7 @@ _END_OF_EVENT = re.compile(rb"\n\r?\n|\r\r")
 
 class GuardedHttp(httpx2.AsyncBaseTransport):
     """What the SDK's HTTP client sends with. `status` is that of the last message that was refused, or 0.
-    `lost_session`: the server did not know the session any more."""
+    `lost_session`: the server did not know the session any more, or wanted one where there is none."""
 
     def __init__(
         self, named: Transport, public: Transport, origins: frozenset[HttpOrigin], bounds: AnswerBounds, seconds: float
@@ -79,11 +79,14 @@ class GuardedHttp(httpx2.AsyncBaseTransport):
         streamed = "text/event-stream" in (incoming.header("content-type") or "").lower()
         endless = streamed and request.method == "GET"
         stream = _BoundedBody(incoming, self._bounds, streamed, self._listen if endless else None)
-        if request.method != "POST" or incoming.status < 400:
+        if request.method != "POST":
+            return httpx2.Response(incoming.status, headers=kept, stream=stream)
+        if incoming.status < 400:
+            self.lost_session = False
             return httpx2.Response(incoming.status, headers=kept, stream=stream)
         refusal = await _read_refusal(stream)
-        unknown = incoming.status == 404 or (incoming.status < 500 and _OF_SESSION.search(refusal) is not None)
-        self.lost_session = unknown and "mcp-session-id" in request.headers
+        unknown = incoming.status == 404 and "mcp-session-id" in request.headers
+        self.lost_session = unknown or (incoming.status < 500 and _OF_SESSION.search(refusal) is not None)
         return httpx2.Response(incoming.status, headers=kept, content=refusal)
 
     async def _listen(self, events: int) -> None:

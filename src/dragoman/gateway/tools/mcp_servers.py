@@ -35,6 +35,8 @@ _MOST_PAGES = 100
 _MOST_KEPT = 16 * 1024 * 1024
 """Bytes of all lists that are remembered."""
 _MOST_WAYS = 4096
+_HANDSHAKE = "legacy"
+"""The SDK's word for the older era."""
 _TOOL_FAILED, _SERVER_FAILED, _HTTP_FAILED = "mcp_tool_execution_error", "mcp_protocol_error", "http_error"
 
 
@@ -141,6 +143,9 @@ class McpServers:
         try:
             return await connection.ask(what, server.timeout), connection
         except ServerFailed:
+            identity = server_identity(server)
+            if identity in self._ways and self._ways[identity].mode != _HANDSHAKE:
+                del self._ways[identity]  # it may be an older version of the server, which is asked otherwise
             if not connection.lost_session:
                 raise
         await connection.close()
@@ -278,10 +283,10 @@ def _hide_in_values(value: Any, secrets: list[str]) -> Any:
 
 
 def _ways(server: ToolServer) -> list[ServerWay]:
-    streamable, sse = ServerWay(), ServerWay("legacy", sse=True)
+    streamable, sse = ServerWay(), ServerWay(_HANDSHAKE, sse=True)
     if server.url is None:
         # Programs made with the Rust SDK before 3.0 end at the question of the newer era.
-        return [streamable, ServerWay("legacy")]
+        return [streamable, ServerWay(_HANDSHAKE)]
     return {
         McpTransport.AUTO: [streamable, sse],
         McpTransport.STREAMABLE: [streamable],
