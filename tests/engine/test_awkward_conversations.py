@@ -448,17 +448,9 @@ CASES |= {
     "what a search found, without the search": Awkward(
         "anthropic",
         claude({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [PAGE]}, SAYS),
-        (CLAUDE[0], CLAUDE[2]),
+        CLAUDE,
         arrives=("Lakes - https://e.example",),
         gone=(SEALED,),
-        rules=("provider-run",),
-    ),
-    "what a search found, for a server that nobody knows": Awkward(
-        "anthropic",
-        claude({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [PAGE]}, SAYS),
-        (CLAUDE[1],),
-        sends=2,
-        arrives=("Lakes - https://e.example",),
         rules=("provider-run",),
     ),
     "a picture among what an MCP server found": Awkward(
