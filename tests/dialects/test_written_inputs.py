@@ -1,4 +1,4 @@
-"""Inputs of calls that a server wrote as text where its dialect has an object: nothing of them is lost."""
+"""Inputs of calls that a server wrote as text where its dialect has an object, or the other way: nothing is lost."""
 
 from __future__ import annotations
 
@@ -39,6 +39,20 @@ CALLS: dict[str, Any] = {
             }
         ]
     },
+    "cohere": lambda given: {
+        "id": "1",
+        "finish_reason": "TOOL_CALL",
+        "message": {
+            "role": "assistant",
+            "tool_calls": [{"id": "t1", "type": "function", "function": {"name": "f", "arguments": given}}],
+        },
+    },
+    "openai-responses": lambda given: {
+        "id": "resp_1",
+        "object": "response",
+        "status": "completed",
+        "output": [{"type": "function_call", "id": "fc_1", "call_id": "t1", "name": "f", "arguments": given}],
+    },
     "ollama": lambda given: {
         "model": "m",
         "done": True,
@@ -59,7 +73,7 @@ CALLS: dict[str, Any] = {
     ],
 )
 @pytest.mark.parametrize("dialect", CALLS)
-def test_an_input_that_is_a_text_is_read(dialect: str, given: Any, read: Any) -> None:
+def test_an_input_is_read_from_either_form(dialect: str, given: Any, read: Any) -> None:
     client = "anthropic" if dialect != "anthropic" else "gemini"
     body = json.dumps(CALLS[dialect](given)).encode()
     written = json.loads(Translation(dialect, client, context=AnswerContext(model="m", id="1")).whole(body))

@@ -256,8 +256,8 @@ def _failure(word: str, message: str) -> Failure:
 
 
 def whole_arguments(literal: bytes) -> bytes:
-    """The arguments of a whole call. Some come as the text `null`."""
-    return b"" if literal in _SILENT else literal
+    """The arguments of a whole call. Some come as the text `null`, or as an object instead of its text."""
+    return b"" if literal in _SILENT else quote(literal.decode()) if literal[:1] == b"{" else literal
 
 
 _KNOWN = frozenset({"id", "message", "finish_reason", "usage", "meta", "logprobs"})

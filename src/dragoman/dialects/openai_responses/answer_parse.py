@@ -27,7 +27,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.families.openai_answers import count_in, details_in, other_counts
@@ -411,6 +411,8 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
 
     def _finish_call(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         literal = item.get(CALLS[found.kind], b"")
+        if literal[:1] == b"{":  # some servers write the object instead of its text
+            literal = quote(bytes(literal).decode())
         if not found.streamed and literal[:1] == b'"' and literal != EMPTY:
             out.append(CallDelta(0, found.parts[0], literal))
         out.append(CallEnded(0, found.parts[0]))
