@@ -166,6 +166,7 @@ class Said:
 
     def __init__(self, pieces: list[bytes]) -> None:
         self._pieces = pieces
+        self._next = iter(pieces)
 
     def header(self, name: str) -> str | None:
         return "application/json" if name == "content-type" else None
@@ -173,9 +174,16 @@ class Said:
     async def read(self, limit: int) -> bytes:
         return self._pieces[0]
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._pieces:
-            yield piece
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        for piece in self._next:
+            return piece
+        raise StopAsyncIteration
+
+    def nudge(self) -> None:
+        """It never lets its reader wait."""
 
     async def close(self) -> None:
         return
