@@ -28,6 +28,18 @@ DID = {
 }
 
 
+@pytest.mark.parametrize("content", [{}, {"content": None}, {"content": ""}, LISTED], ids=str)
+def test_a_turn_that_does_not_call_either(content: dict[str, Any]) -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", **content}, {"role": "user", "content": "Hm"}]
+    done = run(missing_content, {"messages": messages}, facts(absent_content="refuses"))
+    if content:
+        assert done.untouched
+        return
+    assert done.json["messages"][1] == {"role": "assistant", "content": None}
+    assert done.changes == [("/messages/1", "nothing", False)]
+    assert sent({"messages": messages}, "llamacpp/some-model").json["messages"][1]["content"] is None
+
+
 @pytest.mark.parametrize("wanted", FORMS)
 @pytest.mark.parametrize("given", FORMS)
 def test_every_form_becomes_the_one_that_is_wanted(wanted: str, given: str) -> None:

@@ -342,6 +342,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     call_content: Annotated[
         CallContent, Meta(description="what must stand for the content of a turn of nothing but calls")
     ] = CallContent.ANY
+    absent_content: Annotated[
+        Stance, Meta(description="an assistant's turn that neither calls nor has the member `content`")
+    ] = ACCEPTS
     refused_blocks: Annotated[
         tuple[str, ...], Meta(description="kinds of its dialect's further parts that it refuses")
     ] = ()

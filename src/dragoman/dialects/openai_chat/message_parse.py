@@ -343,7 +343,7 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
         extras=_extras(wire, extras, foreign, "tool_calls"),
         listed=content[:1] == b"[",
         prefill="prefix" if wire.prefix is True else "partial" if wire.partial is True else "",
-        blank=content if (calls or pictures) and content in _BLANKS else b"",
+        blank=content if (calls or pictures or not parts) and content in _BLANKS else b"",
     )
 
 

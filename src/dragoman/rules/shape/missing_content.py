@@ -2,7 +2,7 @@
 
 Chat lets such a turn have no content, or null, or an empty text. One chat template looks at the content and fails if
 it is not there, another fails on null, a third writes the calls only if it is null. The turn gets what the target
-wants.
+wants. A turn that neither calls nor has the member gets null from a server that misses it (fact `absent_content`).
 
 Loses nothing.
 
@@ -26,10 +26,10 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
-from dragoman.conversation.messages import Message
+from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import Call, Reasoning
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import CallContent
+from dragoman.profiles.facts import CallContent, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
@@ -45,16 +45,20 @@ _DID = {
 @rule(
     "missing-content",
     spelling=True,
-    when=lambda facts: facts.call_content is not CallContent.ANY,
-    looks_for=Trait.CALLS,
+    when=lambda facts: facts.call_content is not CallContent.ANY or facts.absent_content is Stance.REFUSES,
+    looks_for=Trait.CALLS | Trait.NO_PARTS,
+    narrows=lambda facts: Trait.NO_PARTS if facts.call_content is CallContent.ANY else None,
     loses=Loss.NOTHING,
 )
 def missing_content(conversation: Conversation, context: Context) -> Rewrite:
-    wanted = context.facts.call_content
-    if wanted is CallContent.ANY:
-        return Rewrite(conversation)
+    wanted, absent = context.facts.call_content, context.facts.absent_content
 
     def filled(message: Message) -> Edit | None:
+        is_absent = not (message.parts or message.blank or message.listed)
+        if is_absent and absent is Stance.REFUSES and message.role is ASSISTANT:
+            return edit(replace(message, blank=_BLANKS[CallContent.NULL]), _DID[CallContent.NULL])
+        if wanted is CallContent.ANY:
+            return None
         # A list without anything in it is recognised by its spelling.
         if (message.blank == _BLANKS[wanted] and not message.listed) or not _only_calls(message):
             return None
