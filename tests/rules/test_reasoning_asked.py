@@ -191,3 +191,19 @@ def test_each_wish_is_asked_for_on_its_own() -> None:
     assert _run(Settings(thinking=Thinking(summary="detailed")), sums).thinking == Thinking(summary="detailed")
     assert _run(Settings(), keeps, expects=False) == Settings(reasoning_state=True)
     assert _run(Settings(), facts()) == Settings()
+
+
+@pytest.mark.parametrize("model", ["MiniMax-M3", "MiniMax-M2"])
+@pytest.mark.parametrize("source", ["anthropic", "gemini", "openai-responses"])
+def test_thinking_that_would_stand_in_the_text_is_asked_for_apart(source: str, model: str) -> None:
+    foreign = {"context_management": {"edits": []}} if source == "anthropic" else {}
+    done = sent({**EXPECTING[source], **foreign}, f"minimax/{model}", source=source)
+    assert done.json["reasoning_split"] is True
+    assert "context_management" not in done.json
+    assert ("reasoning-asked", "/reasoning_split", "nothing", True) in done.changes
+    again = sent(done.json, f"minimax/{model}")
+    assert (again.json, again.changes) == (done.json, [])
+
+
+def test_a_client_of_the_same_dialect_reads_the_text_as_it_is() -> None:
+    assert "reasoning_split" not in sent(HI, "minimax/MiniMax-M3").json

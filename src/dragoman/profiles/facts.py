@@ -703,6 +703,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     state_on_request: Annotated[
         bool, Meta(description="it gives the encrypted state of its thinking only when it is asked")
     ] = False
+    thinking_apart: Annotated[
+        str, Meta(description="the field that asks for thinking apart from the text, which has it between tags else")
+    ] = ""
     odd_thinking_field: Annotated[Stance, Meta(description="a request to think in other fields than `thinking_as`")] = (
         UNKNOWN
     )

@@ -186,11 +186,11 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     "settings": (
         thinking_form,
         tool_choice_form,
-        reasoning_asked,  # after the two that may turn thinking off
         foreign_field,
         user_alias,
         several_answers,
         refused_setting,
+        reasoning_asked,  # after those that may turn thinking off, and when no foreign field is left
         setting_range,
         required_setting,
         setting_name,

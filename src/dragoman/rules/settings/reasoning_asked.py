@@ -4,7 +4,8 @@ Clients of most dialects are shown the thinking when they ask a model to think. 
 Gemini shows thoughts with `includeThoughts`, newer Claude models with `display`, OpenAI's Responses API with
 `reasoning.summary`. That API also gives the encrypted state of the thinking only if `include` names it, and without
 that state the next turn begins from nothing. A client of another dialect cannot know this, so the target is asked: for
-thoughts if the client expects them, for the state wherever the model may think. A client that speaks the target's
+thoughts if the client expects them, for the state wherever the model may think. MiniMax writes the thinking into the
+text, between tags, unless `reasoning_split` asks for it apart. A client that speaks the target's
 own dialect asks for itself, and its request is left alone.
 
 Loses nothing; adds the question.
@@ -33,6 +34,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Extras
 from dragoman.conversation.settings import SUMMARY, Settings, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, ThinkingForm, ThoughtRequest
@@ -44,7 +46,9 @@ from dragoman.rules.rule import rule
 
 @rule(
     "reasoning-asked",
-    when=lambda facts: facts.state_on_request or facts.thoughts_on_request is not ThoughtRequest.NONE,
+    when=lambda facts: (
+        facts.state_on_request or facts.thinking_apart != "" or facts.thoughts_on_request is not ThoughtRequest.NONE
+    ),
     looks_for=Trait.ALWAYS,
     loses=Loss.NOTHING,
     top_level=True,
@@ -63,7 +67,18 @@ def reasoning_asked(conversation: Conversation, context: Context) -> Rewrite:
             changes["thinking"] = shown
             did = "asked for the thoughts, which the client expects"
             notes.append(Note(did, key="thinking", kind="added", before=settings.thinking, after=shown))
+    if facts.thinking_apart:
+        conversation = _asked_apart(conversation, facts, notes)
     return rewrite_settings(conversation, notes, **changes)
+
+
+def _asked_apart(conversation: Conversation, facts: Facts, notes: list[Note]) -> Conversation:
+    """With the field that keeps the thinking out of the text."""
+    extras = conversation.extras or Extras(facts.dialect, {})
+    if extras.dialect != facts.dialect or facts.thinking_apart in extras.fields:
+        return conversation
+    notes.append(Note("asked for the thinking apart from the text", key=facts.thinking_apart, kind="added", after=True))
+    return replace(conversation, extras=Extras(extras.dialect, {**extras.fields, facts.thinking_apart: b"true"}))
 
 
 def _may_think(settings: Settings, facts: Facts) -> bool:
