@@ -103,6 +103,15 @@ def test_an_error_that_such_a_body_tells_is_told(dialect: str, streamed: bool) -
     assert translation.failure.message == "the model is loading"
 
 
+def test_a_list_of_chunks_in_place_of_a_whole_answer_is_read_whole(sdks: Loopback) -> None:
+    """Gemini streams a list unless events are asked for."""
+    renderer = registry.dialect("gemini").answers.stream_renderer(ANSWERING)
+    chunks = (renderer.render(EVENTS) + renderer.close()).split(b"data: ")[1:]
+    body = b"[" + b",".join([chunk.strip() for chunk in chunks]) + b"]"
+    seen = sdks.read("gemini", Translation("gemini", "gemini", context=ANSWERING).whole(body), stream=False)
+    assert seen.text.endswith("All of it. ")
+
+
 STRAY_ERRORS = {
     "openai-chat": b'error: {"code":500,"message":"Boom happened","type":"server_error"}\n\n',
     "gemini": b'[{"error":{"code":503,"message":"Boom happened","status":"UNAVAILABLE"}}]',

@@ -648,7 +648,11 @@ def _is_plain(beginning: bytes, framing: Framing) -> bool:
 def _is_stream(body: bytes) -> bool:
     """Whether a server streams although it was asked for a whole answer. JSON has no line end between two objects."""
     begun = body[:64].lstrip()
-    return begun.startswith((b"data:", b"event:", b"id:", b":")) or body.find(b"}\n{") >= 0 or body.find(b"}\r\n{") >= 0
+    return (
+        begun.startswith((b"data:", b"event:", b"id:", b":", b"["))
+        or body.find(b"}\n{") >= 0
+        or body.find(b"}\r\n{") >= 0
+    )
 
 
 def _asks_for_runs(prompt: Conversation | None) -> bool:
