@@ -647,6 +647,8 @@ def _is_plain(beginning: bytes, framing: Framing) -> bool:
 
 def _is_stream(body: bytes) -> bool:
     """Whether a server streams although it was asked for a whole answer. JSON has no line end between two objects."""
+    if body[:1] == b"{" and body.find(b"\n") < 0:
+        return False
     begun = body[:64].lstrip()
     return (
         begun.startswith((b"data:", b"event:", b"id:", b":", b"["))
