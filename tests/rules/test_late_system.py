@@ -112,7 +112,9 @@ def test_untouched(name: str) -> None:
 
 def test_after_a_block_of_the_providers_own_tools() -> None:
     block = '[part {"is":"Opaque","kind":"k","json":1,"origin":{"is":"Origin","dialect":"openai-chat"}}]'
-    assert run(late_system, f"user: Hi\nassistant: A\n+ {block}\nsystem: L\nassistant: B", BEFORE_ANSWER).untouched
+    said = f"user: Hi\nassistant: A\n+ {block}\nsystem: L\nassistant: B"
+    assert run(late_system, said, facts(system_place="before-answer", paired_blocks=["k"])).untouched
+    assert not run(late_system, said, BEFORE_ANSWER).untouched
     assert not run(late_system, f"user: Hi\nassistant: {block}\n+ A\nsystem: L\nassistant: B", BEFORE_ANSWER).untouched
 
 

@@ -26,6 +26,8 @@ becomes
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
@@ -96,14 +98,17 @@ def _may_stay(messages: tuple[Message, ...], start: int, end: int, facts: Facts)
     if place is not SystemPlace.BEFORE_ANSWER:
         return False
     after = messages[end].role if end < len(messages) else Role.ASSISTANT
-    return _opens_answer(messages[start - 1]) and after is Role.ASSISTANT
+    return _opens_answer(messages[start - 1], facts) and after is Role.ASSISTANT
 
 
-def _opens_answer(message: Message) -> bool:
+def _opens_answer(message: Message, facts: Facts) -> bool:
     """Is it a turn of the user, or one of the model that ends with a result of the provider's own tool?"""
-    if message.role is Role.ASSISTANT:
-        return bool(message.parts) and type(message.parts[-1]) is Opaque
-    return True
+    if message.role is not Role.ASSISTANT:
+        return True
+    last = message.parts[-1] if message.parts else None
+    if type(last) is not Opaque or last.origin.dialect != facts.dialect:
+        return False
+    return any(fnmatchcase(last.kind, glob) for glob in facts.paired_blocks)
 
 
 def _hoisted(conversation: Conversation, refused: set[int]) -> Rewrite:
