@@ -166,6 +166,11 @@ def test_the_stop_is_what_the_answer_says(said: str, delta: dict[str, Any], reas
 
 REASONING = [
     ("plain", [{"reasoning_content": "a"}, {"reasoning_content": "b"}, {"content": "c"}], [("ab", None), "c"]),
+    (
+        "Copilot",
+        [{"reasoning_text": "a"}, {"reasoning_text": "b", "reasoning": ""}, {"content": "c"}],
+        [("ab", None), "c"],
+    ),
     ("the other field", [{"reasoning": "a", "content": None}, {"content": "c", "reasoning": None}], [("a", None), "c"]),
     (
         "details beside the field",

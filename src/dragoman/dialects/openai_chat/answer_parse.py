@@ -441,6 +441,7 @@ class ChatAnswerParser(msgspec.Struct):
             delta.reasoning_details is not ABSENT
             or delta.reasoning_content is not ABSENT
             or delta.reasoning is not ABSENT
+            or delta.reasoning_text is not ABSENT
         ):
             self._take_reasoning(choice, delta, out)
         if delta.content is not ABSENT:
@@ -519,8 +520,10 @@ class ChatAnswerParser(msgspec.Struct):
         if not any(entry.literals for entry in entries):
             if delta.reasoning_content is not ABSENT and len(bytes(delta.reasoning_content)) > 2:
                 self._take_reasoning_text(choice, bytes(delta.reasoning_content), "reasoning_content", out)
-            elif delta.reasoning is not ABSENT:
+            elif delta.reasoning is not ABSENT and len(bytes(delta.reasoning)) > 2:
                 self._take_reasoning_text(choice, bytes(delta.reasoning), "reasoning", out)
+            elif delta.reasoning_text is not ABSENT:  # Copilot's spelling
+                self._take_reasoning_text(choice, bytes(delta.reasoning_text), "reasoning_content", out)
         choice.take_entries(entries, out)
 
     def _take_refusal(self, choice: OpenChoice, literal: bytes, out: list[Event]) -> None:

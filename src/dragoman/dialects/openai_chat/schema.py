@@ -320,6 +320,7 @@ class ChatDelta(msgspec.Struct, gc=False):
     content: Raw = ABSENT
     reasoning_content: Raw = ABSENT
     reasoning: Raw = ABSENT
+    reasoning_text: Raw = ABSENT
     reasoning_details: Raw = ABSENT
     tool_calls: list[ChatCallDelta] | None = None
     function_call: ChatFunctionDelta | None = None
