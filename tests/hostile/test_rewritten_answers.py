@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -52,10 +53,22 @@ def test_a_large_answer_is_rewritten_in_a_thread(
     assert [name.startswith("dragoman-heavy") for name in seen] == [True]
 
 
+BEGUN = b"".join(
+    [
+        b"event: %b\ndata: %b\n\n" % (event["type"].encode(), json.dumps(event).encode())
+        for event in (
+            {"type": "response.created", "response": {"id": "resp_1", "object": "response", "output": []}},
+            {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "delta": "Hi"},
+        )
+    ]
+)
+"""A stream of Responses whose model has said something: from then on it is its client's."""
+
+
 def test_a_frame_without_an_end_is_rewritten_in_a_thread(
     gateway: Running, provider: HostileProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = Answer("lines", "openai-responses", lambda n: streamed(b"data: x\n" * n), 40_000, stream=True)
+    line = Answer("lines", "openai-responses", lambda n: streamed(BEGUN + b"data: x\n" * n), 40_000, stream=True)
     model = provider.serve(line, line.count)
     seen = note_threads(monkeypatch, ResponseKeeper, "piece")
     gateway.post("/v1/responses", {"model": model, "input": "Hi", "stream": True})
