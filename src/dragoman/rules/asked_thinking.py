@@ -211,7 +211,7 @@ def _at_least_low(effort: Effort | None) -> Effort | None:
 def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """Gemini's levels: an effort of four. A budget is still understood."""
     if thinking.budget is not None and thinking.budget != 0 and thinking.effort is None and thinking.on is not False:
-        return thinking
+        return replace(thinking, adaptive=False)
     effort = meant_effort(thinking, facts)
     if thinking.on and thinking.effort is None and facts.reasoning_default:
         effort = None  # it thinks already, and its default is as much as it can
