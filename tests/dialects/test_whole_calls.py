@@ -40,6 +40,11 @@ def test_arguments_as_an_object_become_a_text() -> None:
     assert completed(answer(call({"a": [1]}, id="x"))) == answer(call('{"a":[1]}', id="x"))
 
 
+def test_missing_arguments_become_an_empty_object() -> None:
+    nothing = call(id="x") | {"function": {"name": "f"}}
+    assert completed(answer(call(None, id="x"))) == completed(answer(nothing)) == answer(call("{}", id="x"))
+
+
 @pytest.mark.parametrize("calls", [(call(id="a"), call(id="b")), (), (7,), ("x", None)])
 def test_every_other_answer_stays_as_it_is(calls: tuple[Any, ...]) -> None:
     assert completed(answer(*calls)) == answer(*calls)

@@ -322,7 +322,8 @@ _call_id = attrgetter("id")
 
 
 def _with_distinct_calls(body: bytes, seed: str) -> bytes:
-    """Calls without an id, or with that of another one, get one. Arguments that are an object become its text."""
+    """Calls without an id, or with that of another one, get one. Arguments that are an object become its text, and
+    missing ones that of an empty object."""
     changed = False
     try:
         answer = _decode(body)
@@ -333,8 +334,8 @@ def _with_distinct_calls(body: bytes, seed: str) -> bytes:
                     call["id"], changed = answer_call_id(seed, choice.get("index") or 0, place), True
                 ids.add(call["id"])
                 function = call.get("function")
-                if isinstance(function, dict) and isinstance(function.get("arguments"), dict):
-                    function["arguments"], changed = encode(function["arguments"]).decode(), True
+                if isinstance(function, dict) and isinstance(given := function.get("arguments"), dict | None):
+                    function["arguments"], changed = encode(given or {}).decode(), True
     except (*UNREADABLE, LookupError, TypeError, ValueError, AttributeError):
         return body
     return encode(answer) if changed else body
