@@ -54,7 +54,10 @@ _ADAPTIVE, _DISABLED = b'{"type":"adaptive"}', b'{"type":"disabled"}'
 
 
 def _render_thinking(settings: Settings, beside: Mapping[str, Json]) -> Json | None:
-    wire = render_claude_thinking(settings.thinking, NAME) if settings.thinking is not None else {}
+    thinking = settings.thinking
+    wire = render_claude_thinking(thinking, NAME) if thinking is not None else {}
+    if thinking is not None and thinking.on is False:
+        beside = {}  # nothing stands beside `disabled`: how thoughts are shown goes with them
     return render_object(wire | dict(beside)) if wire else None
 
 
