@@ -54,6 +54,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "conversation/traits.py": (),  # found as a value
     "dialects/gemini/stream.py": (),  # found as a value
     "dialects/ollama/stream.py": (),  # found as a value
+    "dialects/openai_chat/stream.py": (),  # found as a value
     "dialects/registry.py": (r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",),
     "dialects/shared/streamed_text.py": (),  # found as values
     "emulators/anthropic/field_checks.py": (),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
+from dragoman.emulators.signatures import mint
 from dragoman.rules.reason.item_id_form import item_id_form
 
 RESPONSES = "openai-responses"
@@ -67,6 +68,24 @@ def test_thinking_whose_message_loses_its_id_is_left_out(identity: str) -> None:
     done = through(message("msg_1"), HI, {**THOUGHT, "id": "rs_1"}, message(identity), HI)
     assert done.json["input"] == [HI, message("msg_1"), HI, message(None), HI]
     assert done.changes == [("/input/3", "metadata", False), ("/input/4", "metadata", False)]
+
+
+def test_with_nothing_stored_encrypted_thinking_needs_no_named_message() -> None:
+    """So the Vercel AI SDK sends it since its version 7."""
+    sealed = {**THOUGHT, "id": "rs_1", "encrypted_content": mint(RESPONSES, "Hm")}
+    asked = {"store": False, "input": [HI, sealed, message(None), CALL, OUTPUT]}
+    done = sent(asked, "openai-responses/gpt-5.6", source=RESPONSES)
+    assert (done.json["input"], done.changes) == (asked["input"], [])
+    kept = sent({**asked, "store": True}, "openai-responses/gpt-5.6", source=RESPONSES)
+    assert kept.json["input"] == [HI, message(None), CALL, OUTPUT]
+
+
+@pytest.mark.parametrize("more", [{}, {"encrypted_content": "gAAAAA"}])
+def test_with_nothing_stored_thinking_that_is_only_named_is_left_out(more: dict[str, Any]) -> None:
+    asked = {"store": False, "input": [HI, {**THOUGHT, "id": "rs_1", **more}, message("msg_1"), HI]}
+    done = sent(asked, "openai-responses/gpt-5.6", source=RESPONSES)
+    assert done.json["input"] == [HI, message("msg_1"), HI]
+    assert [rule for rule, *_ in done.changes] == ["item-id-form"]
 
 
 def test_thinking_that_stands_there_twice() -> None:

@@ -46,7 +46,6 @@ ONLY_EXAMPLES = {
         "duplicate-tool",
         "empty-description",
         "endless-loop",
-        "item-id-form",
         "many-thoughts",
         "misnamed-result",
         "mixed-system",

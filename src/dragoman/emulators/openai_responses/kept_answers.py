@@ -38,13 +38,21 @@ class KeptAnswers:
             what = f"Previous response with id '{previous}' not found."
             raise ResponsesRefusal(what, "previous_response_id", "previous_response_not_found")
         for item in items if isinstance(items, list) else ():
-            if kind_of(item) == "item_reference" and not self._has(request, item["id"]):
+            if _is_only_named(item, request.body) and not self._has(request, item["id"]):
                 raise ResponsesRefusal(_ITEM.format(id=item["id"]), "input")
 
     def _has(self, request: ReceivedRequest, id: str) -> bool:
         if id not in self._owners:
             return not self._strict
         return self._owners[id] == _key(request)
+
+
+def _is_only_named(item: dict[str, Any], body: dict[str, Any]) -> bool:
+    """Whether an item has to be found. Reported of thinking that is not encrypted, where nothing is stored, in
+    openai-agents-js#546, ag2#3080 and vercel/ai#13234."""
+    if kind_of(item) != "reasoning" or not isinstance(item.get("id"), str):
+        return kind_of(item) == "item_reference"
+    return body.get("store") is False and not item.get("encrypted_content")
 
 
 def _key(request: ReceivedRequest) -> str:

@@ -208,9 +208,13 @@ class Translation:
         if not opening or late:
             return bool(opening) and (not self.relays or wraps or has_event(opening, framing))
         if self.relays and framing is not Framing.EVENT_STREAM:
-            return wraps or has_event(opening, framing, self._upstream.answers.find_beginning)
+            return wraps or self._has_words(opening)
         tally = self._tally
         return self.ended or self.stop is not None or (tally is not None and tally.weight > 0)
+
+    def _has_words(self, data: bytes) -> bool:
+        """Whether a piece of a relayed stream says something of the answer."""
+        return has_event(data, self._upstream.framing, self._upstream.answers.find_beginning)
 
     def feed(self, data: bytes) -> bytes:
         """A chunk of the upstream's stream, as the client reads it."""
@@ -244,7 +248,7 @@ class Translation:
         if self._capture is not None:
             self._capture_from(self._capture, unseen)
         self.failure = observer.failure
-        if data.endswith(DONE_FRAME) and data.count(b"data:") == 1 and not (self.started or self.failure):
+        if data.endswith(DONE_FRAME) and not (self.started or self.failure or self._has_words(data)):
             return b""  # the end of an answer that never began: the error comes first
         self.started = True
         if self._frames is None:

@@ -3,7 +3,9 @@
 The Responses API knows its items by their ids (`rs_…`, `fc_…`, `msg_…`) and refuses ids of another form. An id of
 another form is taken off, because a call is also known by its call id and a message by its place. So is one that an
 earlier item has; a block that stands there twice stays once. Thinking under such an id is left out. So is thinking that
-OpenAI keeps if the message after it does not name its id or loses it, and thinking that stands there twice.
+OpenAI keeps if the message after it does not name its id or loses it, and thinking that stands there twice. With
+`store: false` OpenAI keeps none: thinking that it can decrypt stays without such a message, and other thinking under an
+id is left out.
 
 Loses metadata.
 
@@ -31,6 +33,7 @@ from dragoman.conversation.parts import REFERENCE, Call, Extras, Opaque, Part, R
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
+from dragoman.rules.reasoning import fits
 from dragoman.rules.rule import rule
 
 ID, ITEM_ID = "id", "item.id"
@@ -46,19 +49,20 @@ _NO_FIELDS: Mapping[str, bytes] = {}
 )
 def item_id_form(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    if _are_in_order(conversation.messages, facts):
+    is_kept = conversation.settings.store is not False
+    if _are_in_order(conversation.messages, facts, is_kept):
         return Rewrite(conversation)
     notes: list[Note] = []
     messages: list[Message] = []
     seen: set[bytes] = set()
     for message in conversation.messages:
-        cleaned = _clean(message, facts, seen, notes)
+        cleaned = _clean(message, facts, is_kept, seen, notes)
         if cleaned.parts or not message.parts:
             messages.append(cleaned)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _are_in_order(messages: Sequence[Message], facts: Facts) -> bool:
+def _are_in_order(messages: Sequence[Message], facts: Facts, is_kept: bool) -> bool:
     """Whether every id has its form and is there once, and no thinking has lost its words, as in most histories. One
     loop on purpose: a call for each part would take five times as long."""
     forms = {kind: b'"' + form.encode() for kind, form in facts.item_ids.items()}
@@ -75,7 +79,9 @@ def _are_in_order(messages: Sequence[Message], facts: Facts) -> bool:
             kind = type(part)
             if kind is Reasoning:
                 found, form = fields.get(ID), of_reasoning
-                thinks = thinks or found is not None
+                thinks = thinks or (found is not None and is_kept)
+                if found is not None and not is_kept and not _is_proven(part, facts):
+                    return False
             else:
                 if thinks and kind is Text and ITEM_ID not in fields:
                     return False
@@ -90,11 +96,16 @@ def _are_in_order(messages: Sequence[Message], facts: Facts) -> bool:
     return len(set(ids)) == len(ids)
 
 
-def _clean(message: Message, facts: Facts, seen: set[bytes], notes: list[Note]) -> Message:
+def _is_proven(part: Part, facts: Facts) -> bool:
+    """Whether thinking says all of itself, for the target to decrypt."""
+    return part.state is not None and fits(part.state, facts)  # type: ignore[attr-defined]
+
+
+def _clean(message: Message, facts: Facts, is_kept: bool, seen: set[bytes], notes: list[Note]) -> Message:
     parts: list[Part] = []
     for part, follower in zip(message.parts, _followers(message.parts), strict=True):
         if type(part) is Reasoning:
-            if _lost(part, follower, seen, facts):
+            if _lost(part, follower, is_kept, seen, facts):
                 notes.append(Note("left out thinking that only another provider keeps", message, part, before=part))
                 continue
         elif type(part) is Opaque:
@@ -141,13 +152,15 @@ def _is_repeated(block: Opaque, seen: set[bytes]) -> bool:
     return False
 
 
-def _lost(part: Reasoning, follower: Part | None, seen: set[bytes], facts: Facts) -> bool:
+def _lost(part: Reasoning, follower: Part | None, is_kept: bool, seen: set[bytes], facts: Facts) -> bool:
     if part.extras is None or ID not in part.extras.fields:
         return False
     identity = part.extras.fields[ID]
     if identity in seen or not _fits(identity, "reasoning", facts):
         return True
     seen.add(identity)
+    if not is_kept:
+        return not _is_proven(part, facts)
     if type(follower) is not Text:
         return False
     named = follower.extras.fields.get(ITEM_ID) if follower.extras is not None else None
