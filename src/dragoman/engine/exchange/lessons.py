@@ -271,8 +271,8 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "tier-unknown",
-        r"invalid value: '(?P<value>\w{1,40})'\. supported values are: (?P<known>[^.]{1,400})|"
-        r"'service_tier' ?: value must be one of (?P<listed>[^.]{1,400})",
+        r"invalid value: '(?P<value>\w{1,40})'\. supported values are: (?P<known>[^.]+)|"
+        r"'service_tier' ?: value must be one of (?P<listed>[^.]+)",
         corrections.known_tiers,
     ),
     _lesson("logprobs-refused", r"logprobs are not enabled", corrections.without_logprobs),
