@@ -413,6 +413,7 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [
     ("deepseek", talk(USER, CALLS, RESULT, thinking={"type": "disabled"})),
     ("deepseek", talk({**USER, "stray": 1})),
     ("groq", talk(USER, {**SAID, "reasoning": "x"}, USER, model="openai/gpt-oss-120b")),
+    ("groq", talk(USER, tools=[{"type": "mcp", "server_label": "a", "server_url": "https://a.example/mcp"}])),
     ("openrouter", talk(SYSTEM, SYSTEM, USER, **GEMINI)),
     ("openrouter", talk(USER, SYSTEM, SAID, USER, **CLAUDE)),
     ("openrouter", talk(USER, SAID, **HAIKU)),

@@ -306,7 +306,8 @@ def test_the_providers_other_api_has_the_tool_if_nobody_runs_it(tmp_path: Path, 
     assert seen[0].body["tools"][0]["type"] == ("function" if runner else "web_search")
 
 
-DECLARED_BY_MEMBERS: dict[str, tuple[str, dict[str, Any], str]] = {
+SERVER = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.test/mcp"}
+DECLARED_OTHERWISE: dict[str, tuple[str, dict[str, Any], str]] = {
     "options of a search": (
         "/v1/chat/completions",
         {"messages": [{"role": "user", "content": ASKED}], "web_search_options": {}},
@@ -321,12 +322,20 @@ DECLARED_BY_MEMBERS: dict[str, tuple[str, dict[str, Any], str]] = {
         },
         "docs__look_up",
     ),
+    "a server among the tools of Chat": (
+        "/v1/chat/completions",
+        {
+            "messages": [{"role": "user", "content": ASKED}],
+            "tools": [{**SERVER, "require_approval": "never"}],
+        },
+        "docs__look_up",
+    ),
 }
 
 
-@pytest.mark.parametrize("name", DECLARED_BY_MEMBERS)
-def test_a_tool_that_a_member_declares_is_run(tmp_path: Path, name: str) -> None:
-    path, asked, function = DECLARED_BY_MEMBERS[name]
+@pytest.mark.parametrize("name", DECLARED_OTHERWISE)
+def test_a_tool_that_is_declared_in_another_way_is_run(tmp_path: Path, name: str) -> None:
+    path, asked, function = DECLARED_OTHERWISE[name]
 
     def answer(seen: Seen) -> dict[str, Any]:
         done = any(turn["role"] == "tool" for turn in seen.body["messages"])
@@ -671,9 +680,6 @@ def test_tools_are_not_held_back_without_the_search(tmp_path: Path) -> None:
     with running(tmp_path, lambda seen: chat("Yes.")) as (one, _, seen):
         asked(one, tools=[EDIT, *MANY[:3]])
     assert names(seen[0]) == ["edit", "tool_0", "tool_1", "tool_2"]
-
-
-SERVER = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.test/mcp"}
 
 
 def looking(seen: Seen) -> dict[str, Any]:

@@ -277,8 +277,26 @@ def test_a_server_of_googles_clients() -> None:
     assert "mcp_servers" not in sent(several, "anthropic/claude-opus-4-8", source="gemini").json
 
 
-def test_a_server_whose_calls_need_an_approval_is_not_given_to_others() -> None:
-    done = sent(body(MCP), "anthropic/claude-opus-4-8", source=RESPONSES)
+def test_a_server_in_the_form_of_chat() -> None:
+    server = {**MCP, "require_approval": "never"}
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "tools": [server]}
+    assert sent(asked, "groq/openai/gpt-oss-120b", source="openai-chat").json["tools"] == [server]
+    done = sent(asked, "anthropic/claude-opus-4-8", source="openai-chat")
+    assert (done.json["mcp_servers"], done.json["tools"]) == ([SERVER], [TOOLSET])
+    assert sent(asked, "openai/gpt-4.1", source="openai-chat").json["tools"] == [server]
+    described = {**asked, "tools": [{**server, "server_description": "All that is known."}]}
+    (declared,) = adapt(described, source="openai-chat", target="anthropic/claude-opus-4-8").changes[:1]
+    assert (declared.did, declared.loses) == ("declared mcp as mcp_toolset, without server_description", "metadata")
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(RESPONSES, "anthropic/claude-opus-4-8"), ("openai-chat", "openai/gpt-4.1")],
+    ids=["the target does not ask", "the client is not asked"],
+)
+def test_a_server_whose_calls_need_an_approval_is_not_given_to_others(source: str, target: str) -> None:
+    turns = {"input": "Hi"} if source == RESPONSES else {"messages": [{"role": "user", "content": "Hi"}]}
+    done = sent({**turns, "tools": [MCP]}, target, source=source)
     assert "mcp_servers" not in done.json
     assert "tools" not in done.json
     assert ("native-tool", "/tools/0", "content", False) in done.changes

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import REFERENCE, Opaque, Origin, Part
-from dragoman.conversation.provider_tools import Family, ProviderTool, WrittenTool
+from dragoman.conversation.provider_tools import Family, ProviderTool, ProviderToolCodec, WrittenTool
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -103,9 +103,10 @@ def find_strange_tools(conversation: Conversation, context: Context) -> list[Str
         if codec is not None and tool.origin.dialect not in opened:
             opened[tool.origin.dialect] = codec.open_members(members)
         meant = codec.parse_tool(tool, opened[tool.origin.dialect]) if codec is not None else None
-        if meant is not None:
+        if codec is not None and meant is not None:
             member = served.get(meant.server.label, "") if meant.server is not None else ""
-            found.append(StrangeTool(meant, tool, member, _write(meant, context, mixes)))
+            written = None if _asks_in_vain(meant, codec) else _write(meant, context, mixes)
+            found.append(StrangeTool(meant, tool, member, written))
     listed = {one.tool.server.label for one in found if one.tool.server is not None}
     for meant, member in apart:
         if meant.server is None or meant.server.label not in listed:
@@ -126,6 +127,11 @@ def mixes_tools(conversation: Conversation, facts: Facts) -> bool:
 def has_functions(conversation: Conversation) -> bool:
     """Whether functions are declared, or tools that become functions."""
     return any(isinstance(tool, Tool) or tool.meant for tool in conversation.tools)
+
+
+def _asks_in_vain(tool: ProviderTool, codec: ProviderToolCodec) -> bool:
+    """Whether its calls need the approval of a client whose dialect has no form to ask for it."""
+    return tool.server is not None and tool.server.approved is not None and codec.render_approval is None
 
 
 def _write(tool: ProviderTool, context: Context, mixes: bool) -> WrittenTool | None:

@@ -19,6 +19,7 @@ from dragoman.conversation.provider_tools import (
     WrittenTool,
 )
 from dragoman.conversation.tools import NativeTool
+from dragoman.dialects.families.openai_servers import SERVER, parse_server
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.provider_tools import (
     DEPTHS,
@@ -43,6 +44,7 @@ _FAMILIES: Mapping[str, Family] = {
     "browser_search": Family.WEB_SEARCH,
     "web_search": Family.WEB_SEARCH,
     "code_interpreter": Family.CODE,
+    SERVER: Family.MCP,
 }
 _READ = (
     *("type", "parameters", "allowed_domains", "excluded_domains", "user_location", "max_uses"),
@@ -61,6 +63,8 @@ def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | 
     if family is None:
         return None
     found = open_block(tool.json)
+    if family is Family.MCP:
+        return parse_server(found)
     found = {**found, **object_in(found, "parameters")}
     depth = word_in(found, "search_context_size")
     return ProviderTool(

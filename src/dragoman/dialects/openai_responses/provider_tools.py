@@ -17,13 +17,13 @@ from dragoman.conversation.provider_tools import (
     Approval,
     Family,
     FoundPage,
-    McpServer,
     ProviderTool,
     ProviderToolCodec,
     ToolRun,
     WrittenTool,
 )
 from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.families.openai_servers import SERVER, parse_server
 from dragoman.dialects.openai_responses import ORIGIN
 from dragoman.dialects.openai_responses.tools import parse_late_tools
 from dragoman.dialects.openai_responses.tools import render_tool as render_function
@@ -38,7 +38,6 @@ from dragoman.dialects.shared.provider_tools import (
     open_block,
     other_settings,
     render_location,
-    take_bearer,
     word_in,
     words_in,
 )
@@ -53,14 +52,10 @@ _FAMILIES: Mapping[str, Family] = {
     "code_interpreter": Family.CODE,
     "file_search": Family.FILE_SEARCH,
     "image_generation": Family.IMAGE,
-    "mcp": Family.MCP,
+    SERVER: Family.MCP,
     "tool_search": Family.TOOL_SEARCH,
 }
 _READ = ("type", "filters", "user_location", "search_context_size", "container")
-_READ_OF_SERVER = (
-    *("type", "server_label", "server_url", "authorization", "headers", "allowed_tools", "require_approval"),
-    *("defer_loading", "server_description"),
-)
 _DONE = "completed"
 
 
@@ -72,8 +67,7 @@ def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | 
     if family is None or word_in(found, "execution") == "client":
         return None
     if family is Family.MCP:
-        further = other_settings(found, _READ_OF_SERVER)
-        return ProviderTool(family, server=_parse_server(found), further=further, name=tool.kind)
+        return parse_server(found)
     filters, container = object_in(found, "filters"), object_in(found, "container")
     depth = word_in(found, "search_context_size")
     return ProviderTool(
@@ -88,28 +82,6 @@ def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | 
             *other_settings(container, ("type",)),
         ),
         name=tool.kind,
-    )
-
-
-def _parse_server(found: Members) -> McpServer:
-    allowed, approval = found.get("allowed_tools"), found.get("require_approval")
-    names = words_in(found, "allowed_tools") if isinstance(allowed, list) else None
-    if isinstance(allowed, dict) and isinstance(allowed.get("tool_names"), list):
-        names = words_in(allowed, "tool_names")
-    approved: tuple[str, ...] | None = None if approval == "never" else ()
-    if isinstance(approval, dict):
-        approved = words_in(object_in(approval, "never"), "tool_names")
-    headers = {name: value for name, value in object_in(found, "headers").items() if isinstance(value, str)}
-    authorization = word_in(found, "authorization") or take_bearer(headers)
-    return McpServer(
-        word_in(found, "server_label"),
-        word_in(found, "server_url"),
-        authorization,
-        headers,
-        names,
-        read_only=object_in(found, "allowed_tools").get("read_only") is True,
-        approved=approved,
-        deferred=found.get("defer_loading") is True,
     )
 
 

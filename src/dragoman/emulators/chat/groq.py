@@ -15,6 +15,7 @@ from dragoman.emulators.chat.service import ChatRefusal, ChatService
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
     MismatchKind,
+    Path,
     RecordShape,
     Shape,
     ShapeMismatch,
@@ -61,6 +62,21 @@ _MESSAGES: dict[str, RecordShape] = {
     "tool": chat_types.TOOL_RESULT.adding({"content": chat_types.content(_PARTS), "name": text}),
     "function": chat_types.FUNCTION_RESULT,
 }
+_FUNCTION = RecordShape({"type": text, "function": chat_types.FUNCTION}, required=("type",))
+# https://console.groq.com/docs/tool-use/remote-mcp
+_SERVER = _FUNCTION.adding(
+    {
+        **dict.fromkeys(("server_label", "server_url", "server_description", "authorization"), text),
+        **dict.fromkeys(("headers", "allowed_tools", "require_approval"), anything),
+    }
+)
+
+
+def _tool(value: Any, path: Path) -> ShapeMismatch | None:
+    """A function, a tool of Groq's own by its type alone, or a server of tools."""
+    return (_SERVER if isinstance(value, dict) and value.get("type") == "mcp" else _FUNCTION)(value, path)
+
+
 _REQUEST = RecordShape(
     {
         "model": text,
@@ -81,7 +97,7 @@ _REQUEST = RecordShape(
             stop=chat_types.REQUEST.fields["stop"],
             stream_options=chat_types.REQUEST.fields["stream_options"],
             tool_choice=chat_types.tool_choice(("none", "auto", "required"), {"function": chat_types.NAMED_CHOICE}),
-            tools=items(RecordShape({"type": text, "function": chat_types.FUNCTION}, required=("type",))),
+            tools=items(_tool),
             user=text,
         ),
     },
