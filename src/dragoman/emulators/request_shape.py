@@ -1,13 +1,14 @@
 """The shape of a request: types built from smaller ones, and the first place where a value does not fit.
 
-A `Shape` takes a value and its path, and returns a `ShapeMismatch` or None. It knows no provider: each emulator renders
-a mismatch in the words of its own service.
+A `Shape` takes a value and its path, and raises a `ShapeMismatch`. It knows no provider: each emulator renders
+a mismatch in the words of its own service. What is one service's own, it raises as its own refusal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -21,13 +22,17 @@ class MismatchKind(StrEnum):
     UNKNOWN = "unknown"  # a key that the type does not have
     TYPE = "type"  # another JSON type than expected
     CHOICE = "choice"  # not one of the known values
+    TAG = "tag"  # the same, of the member that selects the type of its object
     EMPTY_LIST = "empty-list"
     EMPTY_TEXT = "empty-text"
     TOO_LONG = "too-long"  # a text of more characters than `limit`
+    BELOW = "below"  # a number under `limit`
+    ABOVE = "above"  # a number over `limit`
+    PATTERN = "pattern"  # a text that does not match `expected`
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeMismatch:
+@dataclass(eq=False)
+class ShapeMismatch(Exception):
     """The first place where a value does not fit its shape."""
 
     kind: MismatchKind
@@ -35,38 +40,75 @@ class ShapeMismatch:
     value: Any = None
     expected: str = ""  # the type in words: "a string"
     choices: tuple[str, ...] = ()  # the known values, or the known keys
-    limit: int = 0
+    limit: float = 0
 
 
-Shape = Callable[[Any, Path], ShapeMismatch | None]
+Shape = Callable[[Any, Path], None]
 
 
-def anything(value: Any, path: Path) -> ShapeMismatch | None:
+def anything(value: Any, path: Path) -> None:
     """Any value, null too."""
-    return None
 
 
-def _typed(expected: str, *kinds: type) -> Shape:
-    def check(value: Any, path: Path) -> ShapeMismatch | None:
-        fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-        return None if fits else ShapeMismatch(MismatchKind.TYPE, path, value, expected)
+def of_type(expected: str, *kinds: type) -> Shape:
+    """A value of these types, which have this name in words."""
+
+    def check(value: Any, path: Path) -> None:
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise ShapeMismatch(MismatchKind.TYPE, path, value, expected)
 
     return check
 
 
-text = _typed("a string", str)
-boolean = _typed("a boolean", bool)
-integer = _typed("an integer", int)
-number = _typed("a decimal", int, float)
-mapping = _typed("an object", dict)
+text = of_type("a string", str)
+boolean = of_type("a boolean", bool)
+integer = of_type("an integer", int)
+number = of_type("a decimal", int, float)
+mapping = of_type("an object", dict)
 
 
-def text_up_to(limit: int) -> Shape:
+def bounded(shape: Shape, least: float | None = None, most: float | None = None) -> Shape:
+    """A number in a closed range."""
+
+    def check(value: Any, path: Path) -> None:
+        shape(value, path)
+        expected = "an integer" if shape is integer else "a decimal"
+        if least is not None and value < least:
+            raise ShapeMismatch(MismatchKind.BELOW, path, value, expected, limit=least)
+        if most is not None and value > most:
+            raise ShapeMismatch(MismatchKind.ABOVE, path, value, expected, limit=most)
+
+    return check
+
+
+def text_up_to(limit: int, nonempty: bool = False) -> Shape:
     """A text of at most so many characters."""
 
-    def check(value: Any, path: Path) -> ShapeMismatch | None:
-        too_long = isinstance(value, str) and len(value) > limit
-        return ShapeMismatch(MismatchKind.TOO_LONG, path, value, limit=limit) if too_long else text(value, path)
+    def check(value: Any, path: Path) -> None:
+        text(value, path)
+        if nonempty:
+            filled(value, path)
+        if len(value) > limit:
+            raise ShapeMismatch(MismatchKind.TOO_LONG, path, value, limit=limit)
+
+    return check
+
+
+def filled(value: Any, path: Path) -> None:
+    """A text of at least one character."""
+    text(value, path)
+    if not value:
+        raise ShapeMismatch(MismatchKind.EMPTY_TEXT, path, value)
+
+
+def matching(pattern: str) -> Shape:
+    """A text in which the pattern is found. A line end after it does not count as nothing."""
+    compiled = re.compile(pattern)
+
+    def check(value: Any, path: Path) -> None:
+        text(value, path)
+        if compiled.search(value) is None or value.endswith("\n"):
+            raise ShapeMismatch(MismatchKind.PATTERN, path, value, pattern)
 
     return check
 
@@ -74,26 +116,54 @@ def text_up_to(limit: int) -> Shape:
 def one_of(*choices: str) -> Shape:
     """One of a few texts."""
 
-    def check(value: Any, path: Path) -> ShapeMismatch | None:
-        return text(value, path) or (
-            None if value in choices else ShapeMismatch(MismatchKind.CHOICE, path, value, choices=choices)
-        )
+    def check(value: Any, path: Path) -> None:
+        _check_choice(MismatchKind.CHOICE, value, choices, path)
+
+    return check
+
+
+def text_among(*choices: str) -> Shape:
+    """One of a few texts, or anything that is no text."""
+    known = one_of(*choices)
+    return lambda value, path: known(value, path) if isinstance(value, str) else None
+
+
+def _check_choice(kind: MismatchKind, value: Any, choices: tuple[str, ...], path: Path) -> None:
+    """A mismatch of type tells the choices as well: some services speak of nothing else."""
+    if not isinstance(value, str):
+        raise ShapeMismatch(MismatchKind.TYPE, path, value, "a string", choices)
+    if value not in choices:
+        raise ShapeMismatch(kind, path, value, choices=choices)
+
+
+def both(first: Shape, second: Shape) -> Shape:
+    """A value that fits two shapes."""
+
+    def check(value: Any, path: Path) -> None:
+        first(value, path)
+        second(value, path)
 
     return check
 
 
 def nullable(shape: Shape) -> Shape:
     """The shape, or null."""
-    return lambda value, path: None if value is None else shape(value, path)
+
+    def check(value: Any, path: Path) -> None:
+        if value is not None:
+            shape(value, path)
+
+    return check
 
 
 def either(expected: str, **shapes: Shape) -> Shape:
     """The shape for the value's JSON type: `text`, `items` or `keys`. `expected` names them all in words."""
 
-    def check(value: Any, path: Path) -> ShapeMismatch | None:
+    def check(value: Any, path: Path) -> None:
         kind = next((name for of, name in _KINDS if isinstance(value, of)), "")
-        shape = shapes.get(kind)
-        return ShapeMismatch(MismatchKind.TYPE, path, value, expected) if shape is None else shape(value, path)
+        if kind not in shapes:
+            raise ShapeMismatch(MismatchKind.TYPE, path, value, expected)
+        shapes[kind](value, path)
 
     return check
 
@@ -104,12 +174,13 @@ _KINDS: tuple[tuple[type, str], ...] = ((str, "text"), (list, "items"), (dict, "
 def items(shape: Shape, nonempty: bool = False, expected: str = "an array of objects") -> Shape:
     """A list whose members all fit."""
 
-    def check(value: Any, path: Path) -> ShapeMismatch | None:
+    def check(value: Any, path: Path) -> None:
         if not isinstance(value, list):
-            return ShapeMismatch(MismatchKind.TYPE, path, value, expected)
+            raise ShapeMismatch(MismatchKind.TYPE, path, value, expected)
         if nonempty and not value:
-            return ShapeMismatch(MismatchKind.EMPTY_LIST, path, value)
-        return _first(shape(member, (*path, at)) for at, member in enumerate(value))
+            raise ShapeMismatch(MismatchKind.EMPTY_LIST, path, value)
+        for at, member in enumerate(value):
+            shape(member, (*path, at))
 
     return check
 
@@ -117,12 +188,20 @@ def items(shape: Shape, nonempty: bool = False, expected: str = "an array of obj
 def table(shape: Shape) -> Shape:
     """An object with any keys, whose values all fit."""
 
-    def check(value: Any, path: Path) -> ShapeMismatch | None:
-        if not isinstance(value, dict):
-            return ShapeMismatch(MismatchKind.TYPE, path, value, "an object")
-        return _first(shape(member, (*path, key)) for key, member in value.items())
+    def check(value: Any, path: Path) -> None:
+        mapping(value, path)
+        for key, member in value.items():
+            shape(member, (*path, key))
 
     return check
+
+
+class CheckOrder(StrEnum):
+    """In which order a service looks at the members of an object."""
+
+    AS_SENT = "as-sent"  # what is missing, then each as the client wrote it
+    UNKNOWN_FIRST = "unknown-first"  # what is missing, what is unknown, then the known ones as declared
+    UNKNOWN_LAST = "unknown-last"  # the known ones as declared, missing or not, then what is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,29 +212,36 @@ class RecordShape:
     required: tuple[str, ...] = ()
     open: bool = False
     """Whether it may have other keys, too."""
+    order: CheckOrder = CheckOrder.AS_SENT
 
-    def __call__(self, value: Any, path: Path) -> ShapeMismatch | None:
-        if not isinstance(value, dict):
-            return ShapeMismatch(MismatchKind.TYPE, path, value, "an object")
-        for name in self.required:
+    def __call__(self, value: Any, path: Path) -> None:
+        mapping(value, path)
+        for name in self._in_order(value):
             if name not in value:
-                return ShapeMismatch(MismatchKind.MISSING, (*path, name), value)
-        return _first(self._member(name, member, path) for name, member in value.items())
+                raise ShapeMismatch(MismatchKind.MISSING, (*path, name), value)
+            if name in self.fields:
+                self.fields[name](value[name], (*path, name))
+            elif not self.open:
+                raise ShapeMismatch(MismatchKind.UNKNOWN, (*path, name), value[name], choices=tuple(self.fields))
 
-    def _member(self, name: str, member: Any, path: Path) -> ShapeMismatch | None:
-        shape = self.fields.get(name)
-        if shape is not None:
-            return shape(member, (*path, name))
-        known = tuple(self.fields)
-        return None if self.open else ShapeMismatch(MismatchKind.UNKNOWN, (*path, name), member, choices=known)
+    def _in_order(self, value: Mapping[str, Any]) -> list[str]:
+        missing = [name for name in self.required if name not in value]
+        unknown = [name for name in value if name not in self.fields]
+        match self.order:
+            case CheckOrder.AS_SENT:
+                return [*missing, *value]
+            case CheckOrder.UNKNOWN_FIRST:
+                return [*missing, *unknown, *(name for name in self.fields if name in value)]
+            case CheckOrder.UNKNOWN_LAST:
+                return [*(name for name in self.fields if name in value or name in missing), *unknown]
 
     def adding(self, fields: Mapping[str, Shape], required: tuple[str, ...] | None = None) -> RecordShape:
         """The record with more fields."""
-        return RecordShape({**self.fields, **fields}, self.required if required is None else required, self.open)
+        return replace(self, fields={**self.fields, **fields}, required=self.required if required is None else required)
 
     def opened(self) -> RecordShape:
         """The record that ignores unknown keys."""
-        return RecordShape(self.fields, self.required, open=True)
+        return replace(self, open=True)
 
 
 def complete(**fields: Shape) -> RecordShape:
@@ -168,26 +254,16 @@ def optional(**shapes: Shape) -> dict[str, Shape]:
     return {name: nullable(shape) for name, shape in shapes.items()}
 
 
-def tagged(key: str, shapes: Mapping[str, Shape], default: str | None = None) -> Shape:
-    """An object whose member `key` selects the shape; `default` if it has none."""
+def tagged(key: str, shapes: Mapping[str, Shape], default: str | None = None, in_path: bool = False) -> Shape:
+    """An object whose member `key` selects the shape; `default` if it has none. `in_path`: its value is a step of the
+    path."""
 
-    def check(value: Any, path: Path) -> ShapeMismatch | None:
-        if not isinstance(value, dict):
-            return ShapeMismatch(MismatchKind.TYPE, path, value, "an object")
-        tag = value.get(key, default)
+    def check(value: Any, path: Path) -> None:
+        mapping(value, path)
         if key not in value and default is None:
-            return ShapeMismatch(MismatchKind.MISSING, (*path, key), value)
-        if not isinstance(tag, str):
-            return ShapeMismatch(MismatchKind.TYPE, (*path, key), tag, "a string")
-        shape = shapes.get(tag)
-        return (
-            ShapeMismatch(MismatchKind.CHOICE, (*path, key), tag, choices=tuple(shapes))
-            if shape is None
-            else shape(value, path)
-        )
+            raise ShapeMismatch(MismatchKind.MISSING, (*path, key), value)
+        tag = value.get(key, default)
+        _check_choice(MismatchKind.TAG, tag, tuple(shapes), (*path, key))
+        shapes[tag](value, (*path, tag) if in_path else path)
 
     return check
-
-
-def _first(mismatchs: Iterable[ShapeMismatch | None]) -> ShapeMismatch | None:
-    return next((one for one in mismatchs if one is not None), None)

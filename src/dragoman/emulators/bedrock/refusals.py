@@ -25,7 +25,7 @@ def unfit(mismatch: ShapeMismatch) -> BedrockRefusal:
             )
         case MismatchKind.MISSING:
             return constraint("null", at, "Member must not be null")
-        case MismatchKind.CHOICE:
+        case MismatchKind.CHOICE | MismatchKind.TAG:
             return constraint(
                 str(mismatch.value), at, f"Member must satisfy enum value set: [{', '.join(mismatch.choices)}]"
             )

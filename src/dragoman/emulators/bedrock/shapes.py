@@ -15,6 +15,7 @@ from dragoman.emulators.request_shape import (
     anything,
     boolean,
     complete,
+    filled,
     integer,
     items,
     number,
@@ -26,23 +27,15 @@ from dragoman.emulators.request_shape import (
 _object = RecordShape({}, open=True)
 
 
-def _filled(value: Any, path: Path) -> ShapeMismatch | None:
-    return text(value, path) or (None if value else ShapeMismatch(MismatchKind.EMPTY_TEXT, path, value))
-
-
 def _union(**kinds: Shape) -> Shape:
     """An object with exactly one of these keys."""
 
-    def check(value: Any, path: Path) -> ShapeMismatch | None:
-        if not isinstance(value, dict):
-            return ShapeMismatch(MismatchKind.TYPE, path, value, "an object")
-        unknown = next((key for key in value if key not in kinds), None)
-        if unknown is not None:
-            return ShapeMismatch(MismatchKind.UNKNOWN, (*path, unknown), value)
+    members = RecordShape(kinds)
+
+    def check(value: Any, path: Path) -> None:
+        members(value, path)
         if len(value) != 1:
-            return ShapeMismatch(MismatchKind.TYPE, path, value, "exactly one of its members")
-        key = next(iter(value))
-        return kinds[key](value[key], (*path, key))
+            raise ShapeMismatch(MismatchKind.TYPE, path, value, "exactly one of its members")
 
     return check
 
@@ -53,21 +46,21 @@ _citations = complete(enabled=boolean)
 _texts = items(complete(text=text))
 _IMAGES = ("png", "jpeg", "gif", "webp")
 _FILES = ("pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md")
-_image = complete(format=one_of(*_IMAGES), source=_union(bytes=_filled, s3Location=_S3))
-_document = complete(name=_filled, source=_union(bytes=_filled, text=_filled, content=_texts, s3Location=_S3)).adding(
+_image = complete(format=one_of(*_IMAGES), source=_union(bytes=filled, s3Location=_S3))
+_document = complete(name=filled, source=_union(bytes=filled, text=filled, content=_texts, s3Location=_S3)).adding(
     {"format": one_of(*_FILES), "context": text, "citations": _citations}
 )
-_video = complete(format=text, source=_union(bytes=_filled, s3Location=_S3))
+_video = complete(format=text, source=_union(bytes=filled, s3Location=_S3))
 # The formats of films are an enum in the service model, but `video/mp4` was taken by Nova (recorded).
-_audio = complete(format=text, source=_union(bytes=_filled, s3Location=_S3))
+_audio = complete(format=text, source=_union(bytes=filled, s3Location=_S3))
 _search = complete(source=text, title=text, content=_texts).adding({"citations": _citations})
 _reasoning = _union(
     reasoningText=RecordShape({"text": text, "signature": text}, ("text",)),
-    redactedContent=_filled,
+    redactedContent=filled,
 )
 _guard = _union(
     text=complete(text=text).adding({"qualifiers": items(one_of("grounding_source", "query", "guard_content"))}),
-    image=complete(format=one_of("png", "jpeg"), source=_union(bytes=_filled)),
+    image=complete(format=one_of("png", "jpeg"), source=_union(bytes=filled)),
 )
 _call = RecordShape({"toolUseId": text, "name": text, "input": anything, "type": text}, ("toolUseId", "name", "input"))
 _result = complete(
@@ -93,7 +86,7 @@ _block = _union(
     toolRemoval=_object,
 )
 _message = complete(role=one_of("user", "assistant", "system"), content=items(_block))
-_spec = complete(name=text, inputSchema=_union(json=_object)).adding({"description": _filled, "strict": boolean})
+_spec = complete(name=text, inputSchema=_union(json=_object)).adding({"description": filled, "strict": boolean})
 _tool = _union(toolSpec=_spec, systemTool=complete(name=text), cachePoint=_cache_point)
 _tool_config = complete(tools=items(_tool, nonempty=True)).adding(
     {"toolChoice": _union(auto=RecordShape({}), any=RecordShape({}), tool=complete(name=text))}
@@ -108,9 +101,9 @@ _output = RecordShape(
 REQUEST = RecordShape(
     {
         "messages": items(_message),
-        "system": items(_union(text=_filled, cachePoint=_cache_point, guardContent=_guard)),
+        "system": items(_union(text=filled, cachePoint=_cache_point, guardContent=_guard)),
         "inferenceConfig": RecordShape(
-            {"maxTokens": integer, "temperature": number, "topP": number, "stopSequences": items(_filled)}
+            {"maxTokens": integer, "temperature": number, "topP": number, "stopSequences": items(filled)}
         ),
         "toolConfig": _tool_config,
         "outputConfig": _output,
@@ -133,9 +126,10 @@ _LONGEST_ID, _LONGEST_TITLE, _MOST_STOPS = 64, 200, 2500
 
 def check_shape(body: dict[str, Any]) -> None:
     """Raises the first `BedrockRefusal` about types, bounds and patterns."""
-    mismatch = REQUEST(body, ())
-    if mismatch is not None:
-        raise unfit(mismatch)
+    try:
+        REQUEST(body, ())
+    except ShapeMismatch as mismatch:
+        raise unfit(mismatch) from None
     _check_inference(body.get("inferenceConfig") or {})
     for index, message in enumerate(body.get("messages") or []):
         for at, block in enumerate(message["content"]):

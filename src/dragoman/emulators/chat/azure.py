@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.chat import compatible
-from dragoman.emulators.chat.openai.settings import check_tools_with_effort
 from dragoman.emulators.chat.providers import PROVIDER_SPECS
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
 from dragoman.emulators.forwarding import JoinedApis
@@ -54,10 +53,7 @@ class AzureChat(ChatService):
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         if request.operation is Operation.GENERATE and _needs_version(request):
             return _UNVERSIONED
-        refused = super().judge(request)
-        if refused is None and (refusal := check_tools_with_effort(request)) is not None:
-            return _render(refusal)
-        return refused
+        return super().judge(request)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         answer = super().render_answer(request, turn)

@@ -11,45 +11,43 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.chat.openai.request_types import empty_array, missing, not_among, unknown, wrong_type
-from dragoman.emulators.chat.openai.settings import check_types
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, UNNAMED, ProviderSpec
-from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, fits
 from dragoman.emulators.chat.thought_signatures import check_signed_calls
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 
-SpecCheck = Callable[[ProviderSpec, ReceivedRequest], ChatRefusal | None]
+SpecCheck = Callable[[ProviderSpec, ReceivedRequest], None]
 
 
-def check_required(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_required(spec: ProviderSpec, request: ReceivedRequest) -> None:
     if spec.needs_model and not request.model:
-        return missing("model")
+        raise missing("model")
     messages = request.body.get("messages")
     if messages is None:
-        return missing("messages")
+        raise missing("messages")
     if not isinstance(messages, list):
-        return wrong_type("messages", "an array of objects", messages)
-    return None if messages else empty_array("messages")
+        raise wrong_type("messages", "an array of objects", messages)
+    if not messages:
+        raise empty_array("messages")
 
 
-def check_top_fields(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_top_fields(spec: ProviderSpec, request: ReceivedRequest) -> None:
     for key in request.body:
         if key in spec.refused_fields or (spec.top_fields is not None and key not in spec.top_fields):
-            return unknown(key)
-    return None
+            raise unknown(key)
 
 
-def check_message_fields(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_message_fields(spec: ProviderSpec, request: ReceivedRequest) -> None:
     for at, message in enumerate(request.body["messages"]):
         if not isinstance(message, dict):
-            return wrong_type(f"messages[{at}]", "an object", message)
+            raise wrong_type(f"messages[{at}]", "an object", message)
         if spec.types and message.get("role") not in spec.roles:
-            return not_among(f"messages[{at}].role", message.get("role"), spec.roles)
+            raise not_among(f"messages[{at}].role", message.get("role"), spec.roles)
         unknown_field = _unknown_field(spec, message)
         if unknown_field is not None:
             sentence = spec.unknown_field_sentence.format(at=at, key=unknown_field, role=message["role"])
-            return ChatRefusal(400, sentence, param=f"messages[{at}].{unknown_field}", code=spec.unknown_field_code)
-    return None
+            raise ChatRefusal(400, sentence, param=f"messages[{at}].{unknown_field}", code=spec.unknown_field_code)
 
 
 def _unknown_field(spec: ProviderSpec, message: dict[str, Any]) -> str | None:
@@ -58,54 +56,51 @@ def _unknown_field(spec: ProviderSpec, message: dict[str, Any]) -> str | None:
     return next((key for key in message if key not in spec.message_fields[message["role"]]), None)
 
 
-def check_contents(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_contents(spec: ProviderSpec, request: ReceivedRequest) -> None:
     for at, message in enumerate(request.body["messages"]):
-        refusal = _check_content(spec, message, f"messages[{at}]") or _check_calls(spec, message, f"messages[{at}]")
-        if refusal is not None:
-            return refusal
-    return None
+        _check_content(spec, message, f"messages[{at}]")
+        _check_calls(spec, message, f"messages[{at}]")
 
 
-def _check_content(spec: ProviderSpec, message: dict[str, Any], path: str) -> ChatRefusal | None:
+def _check_content(spec: ProviderSpec, message: dict[str, Any], path: str) -> None:
     content = message.get("content")
     is_empty = not content and not message.get("tool_calls")
     if role(message) == "assistant" and is_empty and spec.empty_assistant_refusal is not None:
-        return spec.empty_assistant_refusal
+        raise replace(spec.empty_assistant_refusal)
     if content is None:
-        allowed = spec.null_content or (role(message) == "assistant" and not is_empty)
-        return None if allowed else missing(f"{path}.content")
+        if not spec.null_content and (role(message) != "assistant" or is_empty):
+            raise missing(f"{path}.content")
+        return
     if isinstance(content, str) or not spec.types:
-        return None
+        return
     if not isinstance(content, list):
-        return wrong_type(f"{path}.content", "one of a string or array of objects", content)
-    return _check_parts(spec, content, f"{path}.content")
+        raise wrong_type(f"{path}.content", "one of a string or array of objects", content)
+    _check_parts(spec, content, f"{path}.content")
 
 
-def _check_parts(spec: ProviderSpec, content: list[Any], path: str) -> ChatRefusal | None:
+def _check_parts(spec: ProviderSpec, content: list[Any], path: str) -> None:
     for at, part in enumerate(content):
         if not isinstance(part, dict):
-            return wrong_type(f"{path}[{at}]", "an object", part)
+            raise wrong_type(f"{path}[{at}]", "an object", part)
         if spec.part_kinds is not None and part.get("type") not in spec.part_kinds:
-            return not_among(f"{path}[{at}].type", part.get("type"), spec.part_kinds)
-    return None
+            raise not_among(f"{path}[{at}].type", part.get("type"), spec.part_kinds)
 
 
-def _check_calls(spec: ProviderSpec, message: dict[str, Any], path: str) -> ChatRefusal | None:
+def _check_calls(spec: ProviderSpec, message: dict[str, Any], path: str) -> None:
     calls, path = message.get("tool_calls"), f"{path}.tool_calls"
     if calls is None:
-        return None
+        return
     if not isinstance(calls, list):
-        return wrong_type(path, "an array of objects", calls)
+        raise wrong_type(path, "an array of objects", calls)
     if not calls and not spec.empty_lists:
-        return empty_array(path)
+        raise empty_array(path)
     for at, tool_call in enumerate(calls):
         function = tool_call.get("function") if isinstance(tool_call, dict) else None
         if spec.types and (not isinstance(function, dict) or not isinstance(function.get("name"), str)):
-            return missing(f"{path}[{at}].function")
+            raise missing(f"{path}[{at}].function")
         if spec.json_arguments and isinstance(function, dict) and not _is_object(function.get("arguments")):
             sentence = f"Invalid '{path}[{at}].function.arguments': expected the text of a JSON object."
-            return ChatRefusal(400, sentence, param=f"{path}[{at}].function.arguments", code="invalid_value")
-    return None
+            raise ChatRefusal(400, sentence, param=f"{path}[{at}].function.arguments", code="invalid_value")
 
 
 def _is_object(text: Any) -> bool:
@@ -117,15 +112,14 @@ def _is_object(text: Any) -> bool:
         return False
 
 
-def check_order(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_order(spec: ProviderSpec, request: ReceivedRequest) -> None:
     """System messages come first, then both sides alternate."""
     turns = after_opening(request.body["messages"])
     late = any(role(message) in ("system", "developer") for message in turns)
     if late and spec.system_first_sentence is not None:
-        return ChatRefusal(400, spec.system_first_sentence, "invalid_message")
+        raise ChatRefusal(400, spec.system_first_sentence, "invalid_message")
     if spec.alternation_sentence is not None and not _alternates(turns):
-        return ChatRefusal(400, spec.alternation_sentence, "invalid_message")
-    return None
+        raise ChatRefusal(400, spec.alternation_sentence, "invalid_message")
 
 
 def _alternates(turns: list[Any]) -> bool:
@@ -139,27 +133,25 @@ def _alternates(turns: list[Any]) -> bool:
     return True
 
 
-def check_pairs(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_pairs(spec: ProviderSpec, request: ReceivedRequest) -> None:
     messages = request.body["messages"]
     unanswered = next(unanswered_calls(messages), None)
     if unanswered is not None and spec.unanswered_sentence is not None:
         sentence = spec.unanswered_sentence.format(ids=", ".join(unanswered.missing), at=unanswered.until)
-        return ChatRefusal(400, sentence, param=f"messages.[{unanswered.until}].role")
+        raise ChatRefusal(400, sentence, param=f"messages.[{unanswered.until}].role")
     orphan = next(orphan_results(messages), None)
     if orphan is not None and spec.orphan_sentence is not None:
         sentence = spec.orphan_sentence.format(id=messages[orphan].get("tool_call_id"), at=orphan)
-        return ChatRefusal(400, sentence, param=f"messages.[{orphan}].role")
-    return None
+        raise ChatRefusal(400, sentence, param=f"messages.[{orphan}].role")
 
 
-def check_reasoning(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_reasoning(spec: ProviderSpec, request: ReceivedRequest) -> None:
     """Thinking models require the reasoning that led to a tool call."""
     if spec.reasoning_required_sentence is None or _is_not_thinking(spec, request):
-        return None
+        return
     for at, message in enumerate(request.body["messages"]):
         if message.get("tool_calls") and message.get("reasoning_content") is None:
-            return ChatRefusal(400, spec.reasoning_required_sentence.format(at=at))
-    return None
+            raise ChatRefusal(400, spec.reasoning_required_sentence.format(at=at))
 
 
 def _is_not_thinking(spec: ProviderSpec, request: ReceivedRequest) -> bool:
@@ -169,23 +161,22 @@ def _is_not_thinking(spec: ProviderSpec, request: ReceivedRequest) -> bool:
     return spec.thinking_models is not None and re.search(spec.thinking_models, request.model) is None
 
 
-def check_tools(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_tools(spec: ProviderSpec, request: ReceivedRequest) -> None:
     declared = request.body.get("tools")
     if declared is None:
-        return None
+        return
     if not isinstance(declared, list):
-        return wrong_type("tools", "an array of objects", declared)
+        raise wrong_type("tools", "an array of objects", declared)
     if not declared and not spec.empty_lists:
-        return empty_array("tools")
+        raise empty_array("tools")
     for at, tool in enumerate(declared):
         if not isinstance(tool, dict):
-            return wrong_type(f"tools[{at}]", "an object", tool)
+            raise wrong_type(f"tools[{at}]", "an object", tool)
         function = tool.get("function")
         if spec.types and tool.get("type", "function") == "function" and not isinstance(function, dict):
-            return missing(f"tools[{at}].function")
+            raise missing(f"tools[{at}].function")
         if spec.object_parameters and isinstance(function, dict) and not _takes_object(function):
-            return ChatRefusal(400, f"Invalid tool `{function.get('name')}`: the root of its parameters is no object.")
-    return None
+            raise ChatRefusal(400, f"Invalid tool `{function.get('name')}`: the root of its parameters is no object.")
 
 
 def _takes_object(function: dict[str, Any]) -> bool:
@@ -193,21 +184,18 @@ def _takes_object(function: dict[str, Any]) -> bool:
     return schema is None or (isinstance(schema, dict) and schema.get("type", "object") == "object")
 
 
-def check_ranges(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_ranges(spec: ProviderSpec, request: ReceivedRequest) -> None:
     """Types and ranges, if the provider is known to check them."""
     for name, (least, most) in spec.ranges.items():
         value = request.body.get(name)
         if isinstance(value, int | float) and not least <= value <= most and spec.range_refusal is not None:
-            return spec.range_refusal(name)
-    return check_types(request) if spec.top_fields is not None else None
+            raise spec.range_refusal(name)
 
 
-def check_published(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+def check_published(spec: ProviderSpec, request: ReceivedRequest) -> None:
     """Every other mismatch with the published types. Null for a known top-level key counts as absent."""
-    if spec.published is None:
-        return None
-    mismatch = spec.published({key: value for key, value in request.body.items() if value is not None}, ())
-    return None if mismatch is None else spec.mismatch(mismatch)
+    if spec.published is not None:
+        fits(spec.published, spec.mismatch, nulls=False)(request)
 
 
 SPEC_CHECKS: tuple[SpecCheck, ...] = (

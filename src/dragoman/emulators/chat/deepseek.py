@@ -12,9 +12,9 @@ from typing import Any
 
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat.openai.request_types import bracketed, empty_array, too_long
-from dragoman.emulators.chat.openai.settings import check_json_mentioned
+from dragoman.emulators.chat.openai.settings import lacks_json_word
 from dragoman.emulators.chat.pairs import orphan_results, role, unanswered_calls
-from dragoman.emulators.chat.service import ChatRefusal, ChatService
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
     MismatchKind,
@@ -84,15 +84,11 @@ def _refuse_type(request: ReceivedRequest, sentence: str) -> ChatRefusal:
     return refuse(f"Failed to deserialize the JSON body into the target type: {sentence}{place}")
 
 
-def check_types(request: ReceivedRequest) -> ChatRefusal | None:
-    """The types of the keys that it knows."""
-    mismatch = _REQUEST(request.body, ())
-    if mismatch is None:
-        return None
+def _refuse_mismatch(mismatch: ShapeMismatch, request: ReceivedRequest) -> ChatRefusal:
     if mismatch.kind is MismatchKind.EMPTY_LIST:
-        return replace(empty_array(bracketed(mismatch.path)), param=None, code="invalid_request_error")
+        raise replace(empty_array(bracketed(mismatch.path)), param=None, code="invalid_request_error")
     place, words = _mismatch_words(mismatch)
-    return _refuse_type(request, f"{bracketed(place)}: {words}" if place else words)
+    raise _refuse_type(request, f"{bracketed(place)}: {words}" if place else words)
 
 
 def _mismatch_words(mismatch: ShapeMismatch) -> tuple[Path, str]:
@@ -101,7 +97,7 @@ def _mismatch_words(mismatch: ShapeMismatch) -> tuple[Path, str]:
     match mismatch.kind:
         case MismatchKind.MISSING:
             return path[:-1], f"missing field `{path[-1]}`"
-        case MismatchKind.CHOICE:
+        case MismatchKind.CHOICE | MismatchKind.TAG:
             known = ", ".join(f"`{one}`" for one in mismatch.choices)
             expected = f"expected one of {known}" if len(mismatch.choices) > 1 else f"expected {known}"
             return path[:2] if "content" in path else path, f"unknown variant `{mismatch.value}`, {expected}"
@@ -109,28 +105,28 @@ def _mismatch_words(mismatch: ShapeMismatch) -> tuple[Path, str]:
             return path, f"invalid type: expected {mismatch.expected}"
 
 
-def check_number_and_user(request: ReceivedRequest) -> ChatRefusal | None:
+def check_number_and_user(request: ReceivedRequest) -> None:
     """How many answers, and the form of a user id."""
     if request.body.get("n") not in (None, 1):
-        return refuse("Invalid n value (currently only n = 1 is supported)")
+        raise refuse("Invalid n value (currently only n = 1 is supported)")
     user_id = request.body.get("user_id")
     if user_id is None:
-        return None
-    if isinstance(user_id, str) and _USER_ID.fullmatch(user_id):
-        return replace(too_long("user_id", 512, user_id), code="invalid_request_error") if len(user_id) > 512 else None
-    sentence = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
-    return refuse(f"Invalid 'user_id': {sentence}")
+        return
+    if not isinstance(user_id, str) or not _USER_ID.fullmatch(user_id):
+        sentence = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+        raise refuse(f"Invalid 'user_id': {sentence}")
+    if len(user_id) > 512:
+        raise replace(too_long("user_id", 512, user_id), code="invalid_request_error")
 
 
-def check_response_format(request: ReceivedRequest) -> ChatRefusal | None:
+def check_response_format(request: ReceivedRequest) -> None:
     """JSON mode only: https://github.com/UKGovernmentBEIS/inspect_ai/issues/4916, August 2026."""
     response_format = request.body.get("response_format")
     if isinstance(response_format, dict) and response_format["type"] not in ("text", "json_object"):
-        return refuse("This response_format type is unavailable now")
-    if check_json_mentioned(request) is not None:  # https://github.com/browserbase/stagehand/issues/1204
+        raise refuse("This response_format type is unavailable now")
+    if lacks_json_word(request):  # https://github.com/browserbase/stagehand/issues/1204
         sentence = "Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'."
-        return refuse(sentence)
-    return None
+        raise refuse(sentence)
 
 
 def thinks(request: ReceivedRequest) -> bool:
@@ -141,50 +137,48 @@ def thinks(request: ReceivedRequest) -> bool:
     return "v4" in request.model or "reasoner" in request.model
 
 
-def check_tool_choice(request: ReceivedRequest) -> ChatRefusal | None:
+def check_tool_choice(request: ReceivedRequest) -> None:
     choice = request.body.get("tool_choice")
     forced = choice == "required" or isinstance(choice, dict)
     if not forced or not thinks(request):
-        return None
+        return
     if "reasoner" in request.model:  # https://github.com/deepseek-ai/DeepSeek-R1/issues/836, April 2026
-        return refuse("deepseek-reasoner does not support this tool_choice")
-    return refuse("Thinking mode does not support this tool_choice")
+        raise refuse("deepseek-reasoner does not support this tool_choice")
+    raise refuse("Thinking mode does not support this tool_choice")
 
 
-def check_reasoning(request: ReceivedRequest) -> ChatRefusal | None:
+def check_reasoning(request: ReceivedRequest) -> None:
     """If tools are called between two turns of the user, all turns between them must carry reasoning, be it empty.
     Models before v4 name the one that lacks it: https://github.com/deepseek-ai/DeepSeek-V3/issues/1053, December 2025.
     The last message may be the beginning of the answer."""
     if not thinks(request):
-        return None
+        return
     called, last = False, len(request.body["messages"]) - 1
     for at, message in enumerate(request.body["messages"]):
         called = role(message) != "user" and (called or bool(message.get("tool_calls")))
         demands = message.get("tool_calls") or (role(message) == "assistant" and at < last)
         if called and demands and message.get("reasoning_content") is None:
             if "v4" in request.model:
-                return refuse("The reasoning_content in the thinking mode must be passed back to the API.")
-            return refuse(
+                raise refuse("The reasoning_content in the thinking mode must be passed back to the API.")
+            raise refuse(
                 f"Missing `reasoning_content` field in the assistant message at message index {at}. For more"
                 " information, please refer to https://api-docs.deepseek.com/guides/thinking_mode#tool-calls"
             )
-    return None
 
 
-def check_pairs(request: ReceivedRequest) -> ChatRefusal | None:
+def check_pairs(request: ReceivedRequest) -> None:
     messages = request.body["messages"]
     unanswered = next(unanswered_calls(messages), None)
     orphan = next(orphan_results(messages), None)
     # a turn between two results: the second one is reported (Factory-AI/factory#31)
     begun = unanswered is not None and unanswered.until > unanswered.at + 1
     if orphan is not None and (unanswered is None or begun or orphan < unanswered.at):
-        return refuse("Messages with role 'tool' must be a response to a preceding message with 'tool_calls'")
+        raise refuse("Messages with role 'tool' must be a response to a preceding message with 'tool_calls'")
     if unanswered is not None:
-        return refuse(
+        raise refuse(
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
             " 'tool_call_id'. (insufficient tool messages following tool_calls message)"
         )
-    return None
 
 
 def _render_usage(usage: TokenUsage) -> dict[str, Any]:
@@ -248,7 +242,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         name="deepseek",
         options=options,
         checks=(
-            check_types,
+            fits(_REQUEST, _refuse_mismatch),
             check_number_and_user,
             check_response_format,
             check_tool_choice,

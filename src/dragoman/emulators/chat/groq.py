@@ -11,7 +11,7 @@ from dragoman.emulators.chat.answers import AnswerStyle, cached_usage, plain_usa
 from dragoman.emulators.chat.found_pages import executed_tools
 from dragoman.emulators.chat.openai.request_types import json_type
 from dragoman.emulators.chat.openai.settings import check_json_mentioned
-from dragoman.emulators.chat.service import ChatRefusal, ChatService
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
     MismatchKind,
@@ -112,7 +112,7 @@ _GPT_OSS = re.compile(r"gpt-oss", re.IGNORECASE)
 
 def render_error(refusal: ChatRefusal) -> Any:
     """`{"error": {message, type, code?}}`, with `failed_generation` if the model made a bad call."""
-    error: dict[str, Any] = {"message": refusal.message, "type": refusal.type}
+    error: dict[str, Any] = {"message": refusal.message, "type": refusal.kind}
     if refusal.code is not None:
         error["code"] = refusal.code
     return {"error": error | dict(refusal.more)}
@@ -135,43 +135,37 @@ def _distance(one: str, other: str) -> int:
     return row[-1]
 
 
-def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
+def check_tools(request: ReceivedRequest) -> None:
     """Refuse too many tools, and schemas that require what they do not declare."""
     declared = request.body.get("tools") or []
     if len(declared) > 128:  # https://github.com/gsd-build/gsd-2/issues/4376, April 2026
-        return ChatRefusal(400, "'tools' : maximum number of items is 128")
+        raise ChatRefusal(400, "'tools' : maximum number of items is 128")
     for at, tool in enumerate(declared):
         if tool["type"] == "function" and "function" not in tool:  # its own tools have none
-            return ChatRefusal(400, f"'tools.{at}.function' : property 'name' is missing")
+            raise ChatRefusal(400, f"'tools.{at}.function' : property 'name' is missing")
         schema = tool.get("function", {}).get("parameters")
         if isinstance(schema, dict) and schema.get("required") and "properties" not in schema:
             sentence = f"invalid JSON schema for tool {tool['function']['name']}, tools[{at}].function.parameters"
-            return ChatRefusal(400, f"{sentence}: 'required' present but 'properties' is missing")
-    return None
+            raise ChatRefusal(400, f"{sentence}: 'required' present but 'properties' is missing")
 
 
-def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """The published types."""
-    mismatch = _REQUEST(request.body, ())
-    if mismatch is None:
-        return None
+def _refuse_mismatch(mismatch: ShapeMismatch, request: ReceivedRequest) -> ChatRefusal:
     path, words = mismatch.path, _mismatch_words(mismatch)
     is_unknown, in_message = mismatch.kind is MismatchKind.UNKNOWN, path[0] == "messages" and len(path) > 2
     if is_unknown and len(path) == 1:
-        return ChatRefusal(400, words)
+        raise ChatRefusal(400, words)
     is_key = mismatch.kind is MismatchKind.MISSING or (is_unknown and in_message and len(path) == 3)
     sentence = f"'{'.'.join(map(str, path[:-1] if is_key else path))}' : {words}"
-    return ChatRefusal(400, _within(request, int(path[1]), sentence) if in_message and path[2] != "role" else sentence)
+    raise ChatRefusal(400, _within(request, int(path[1]), sentence) if in_message and path[2] != "role" else sentence)
 
 
-def check_reasoning(request: ReceivedRequest) -> ChatRefusal | None:
+def check_reasoning(request: ReceivedRequest) -> None:
     """Reasoning that is sent back to a model that does not reason."""
     if _REASONERS.search(request.model):
-        return None
+        return
     for at, message in enumerate(request.body["messages"]):
         if message.get("reasoning") is not None:
-            return ChatRefusal(400, _within(request, at, f"'messages.{at}' : property 'reasoning' is unsupported"))
-    return None
+            raise ChatRefusal(400, _within(request, at, f"'messages.{at}' : property 'reasoning' is unsupported"))
 
 
 def _within(request: ReceivedRequest, at: int, sentence: str) -> str:
@@ -187,9 +181,9 @@ def _mismatch_words(mismatch: ShapeMismatch) -> str:
             return f"property '{key}' is missing"
         case MismatchKind.UNKNOWN:
             return _unsupported(str(key), mismatch.choices)
-        case MismatchKind.CHOICE if key == "role":
+        case MismatchKind.CHOICE | MismatchKind.TAG if key == "role":
             return "discriminator property 'role' has invalid value"
-        case MismatchKind.CHOICE:
+        case MismatchKind.CHOICE | MismatchKind.TAG:
             return "value must be one of " + ", ".join(f"'{one}'" for one in mismatch.choices)
         case MismatchKind.EMPTY_LIST:
             return "minimum number of items is 1"
@@ -197,33 +191,31 @@ def _mismatch_words(mismatch: ShapeMismatch) -> str:
             return f"value must be {mismatch.expected}, but got {json_type(mismatch.value)}"
 
 
-def check_model_features(request: ReceivedRequest) -> ChatRefusal | None:
+def check_model_features(request: ReceivedRequest) -> None:
     """Reasoning effort and structured output that this model does not take."""
     effort, response_format = request.body.get("reasoning_effort"), request.body.get("response_format")
     if effort is not None and _WITHOUT_REASONING.search(request.model):
-        return ChatRefusal(400, "reasoning_effort is not supported with this model")
+        raise ChatRefusal(400, "reasoning_effort is not supported with this model")
     if effort not in (None, "none", "default") and _QWEN.search(request.model):
-        return ChatRefusal(400, "`reasoning_effort` must be one of `none` or `default`")
+        raise ChatRefusal(400, "`reasoning_effort` must be one of `none` or `default`")
     if effort in ("none", "default") and _GPT_OSS.search(request.model):
-        return ChatRefusal(400, "`reasoning_effort` must be one of `low`, `medium`, or `high`")
+        raise ChatRefusal(400, "`reasoning_effort` must be one of `low`, `medium`, or `high`")
     wants_schema = isinstance(response_format, dict) and response_format.get("type") == "json_schema"
     if wants_schema and _WITHOUT_SCHEMAS.search(request.model):
-        return ChatRefusal(400, "This model does not support response format `json_schema`.", param="response_format")
+        raise ChatRefusal(400, "This model does not support response format `json_schema`.", param="response_format")
     if wants_schema and request.stream:
-        return ChatRefusal(400, "response_format` does not support streaming", param="response_format")
+        raise ChatRefusal(400, "response_format` does not support streaming", param="response_format")
     if isinstance(response_format, dict) and response_format.get("type") != "text" and request.body.get("tools"):
-        return ChatRefusal(400, "json mode cannot be combined with tool/function calling", param="response_format")
-    return None
+        raise ChatRefusal(400, "json mode cannot be combined with tool/function calling", param="response_format")
 
 
-def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
+def check_settings(request: ReceivedRequest) -> None:
     temperature = request.body.get("temperature")
     if temperature is not None and not 0 <= temperature <= 2:
         bound = "number must be at most 2" if temperature > 2 else "number must be at least 0"
-        return ChatRefusal(400, f"'temperature' : {bound}")
+        raise ChatRefusal(400, f"'temperature' : {bound}")
     if (request.body.get("n") or 1) > 1:
-        return ChatRefusal(400, "'n' : number must be at most 1")
-    return None
+        raise ChatRefusal(400, "'n' : number must be at most 1")
 
 
 def _finish(seed: str, usage: TokenUsage) -> dict[str, Any]:
@@ -239,7 +231,7 @@ def _render_usage(usage: TokenUsage) -> dict[str, Any]:
 def _render_error_frame(refusal: ChatRefusal, request: ReceivedRequest) -> Any:
     error = {
         "message": refusal.message,
-        "type": refusal.type,
+        "type": refusal.kind,
         "code": refusal.code,
         "status_code": refusal.status,
     }
@@ -279,7 +271,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         name="groq",
         options=options,
         checks=(
-            check_published,
+            fits(_REQUEST, _refuse_mismatch),
             check_reasoning,
             check_tools,
             check_settings,

@@ -11,7 +11,6 @@ from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.request_shape import (
     RecordShape,
     Shape,
-    ShapeMismatch,
     anything,
     boolean,
     complete,
@@ -21,11 +20,13 @@ from dragoman.emulators.request_shape import (
     mapping,
     nullable,
     number,
+    of_type,
     one_of,
     optional,
     table,
     tagged,
     text,
+    text_among,
 )
 
 _TEXT_PART = complete(type=text, text=text)
@@ -35,8 +36,7 @@ _STOP = either("one of a string or array", text=text, items=items(text, expected
 _TIER = one_of("auto", "default", "flex", "priority")
 
 
-def _number_or_switch(value: object, path: tuple[str | int, ...]) -> ShapeMismatch | None:
-    return None if isinstance(value, bool) else integer(value, path)
+_number_or_switch = of_type("an integer", int, bool)
 
 
 # Cerebras
@@ -139,9 +139,7 @@ FIREWORKS = RecordShape(
             logit_bias=table(number),
             logprobs=_number_or_switch,
             metadata=table(text),
-            reasoning_effort=lambda value, path: (
-                one_of("low", "medium", "high", "none")(value, path) if isinstance(value, str) else None
-            ),
+            reasoning_effort=text_among("low", "medium", "high", "none"),
             reasoning_history=one_of("disabled", "interleaved", "preserved"),
             response_format=complete(type=one_of("json_object", "json_schema", "grammar", "text")).adding(
                 optional(grammar=text, json_schema=_SCHEMA_TEXT, schema=_SCHEMA_TEXT)

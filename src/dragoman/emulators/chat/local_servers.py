@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.chat.answers import AnswerStyle, cached_usage
-from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, Check, ErrorRenderer, render_openai_error
+from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, Check, ErrorRenderer, fits, render_openai_error
 from dragoman.emulators.ollama.models import capabilities, full_name, never_thinks
 from dragoman.emulators.provider import FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -30,12 +30,13 @@ from dragoman.emulators.request_shape import (
     one_of,
     tagged,
     text,
+    text_among,
 )
 from dragoman.emulators.wire import make_id
 
 
 def _render_llamacpp_error(refusal: ChatRefusal) -> Any:
-    kind = "server_error" if refusal.status >= 500 else refusal.type
+    kind = "server_error" if refusal.status >= 500 else refusal.kind
     return {"error": {"code": refusal.status, "message": refusal.message, "type": kind, **refusal.more}}
 
 
@@ -50,16 +51,15 @@ def _render_vllm_error(refusal: ChatRefusal) -> Any:
     return {"error": error}
 
 
-def check_messages(request: ReceivedRequest) -> ChatRefusal | None:
+def check_messages(request: ReceivedRequest) -> None:
     """Messages are a list of objects with roles. Every server needs this to render a template."""
     messages = request.body.get("messages")
     if not isinstance(messages, list):
-        return ChatRefusal(400, "'messages' is required" if messages is None else "Expected 'messages' to be an array")
+        raise ChatRefusal(400, "'messages' is required" if messages is None else "Expected 'messages' to be an array")
     for message in messages:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             shown = orjson.dumps(message).decode()
-            return ChatRefusal(400, f"Failed to parse messages: Missing 'role' in message: {shown}")
-    return None
+            raise ChatRefusal(400, f"Failed to parse messages: Missing 'role' in message: {shown}")
 
 
 # llama.cpp
@@ -74,94 +74,87 @@ _LLAMACPP_FORMATS = ("text", "json_object", "json_schema")
 
 
 def _llamacpp_message_check(vision: bool) -> Check:
-    def check(request: ReceivedRequest) -> ChatRefusal | None:
+    def check(request: ReceivedRequest) -> None:
         for message in request.body["messages"]:
-            refusal = _check_llamacpp_content(message, vision) or _check_llamacpp_calls(message.get("tool_calls"))
-            if refusal is not None:
-                return refusal
+            _check_llamacpp_content(message, vision)
+            _check_llamacpp_calls(message.get("tool_calls"))
         last = [message["role"] for message in request.body["messages"][-2:]]
         if last == ["assistant", "assistant"]:
-            return ChatRefusal(400, "Cannot have 2 or more assistant messages at the end of the list.")
-        return None
+            raise ChatRefusal(400, "Cannot have 2 or more assistant messages at the end of the list.")
 
     return check
 
 
-def _check_llamacpp_content(message: dict[str, Any], vision: bool) -> ChatRefusal | None:
+def _check_llamacpp_content(message: dict[str, Any], vision: bool) -> None:
     if message["role"] != "assistant" and "content" not in message:
-        return ChatRefusal(400, "All non-assistant messages must contain 'content'")
+        raise ChatRefusal(400, "All non-assistant messages must contain 'content'")
     if message["role"] == "assistant" and "content" not in message and not message.get("tool_calls"):
-        return ChatRefusal(400, "Assistant message must contain either 'content' or 'tool_calls'!")
+        raise ChatRefusal(400, "Assistant message must contain either 'content' or 'tool_calls'!")
     content = message.get("content")
     if content is None or isinstance(content, str):
-        return None
+        return
     if not isinstance(content, list):
-        return ChatRefusal(400, "Expected 'content' to be a string or an array")
+        raise ChatRefusal(400, "Expected 'content' to be a string or an array")
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind not in _LLAMACPP_PARTS:
-            return ChatRefusal(400, "unsupported content[].type")
+            raise ChatRefusal(400, "unsupported content[].type")
         if kind == "image_url" and not vision:
             sentence = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
-            return ChatRefusal(500, sentence)
-    return None
+            raise ChatRefusal(500, sentence)
 
 
-def _check_llamacpp_calls(calls: Any) -> ChatRefusal | None:
+def _check_llamacpp_calls(calls: Any) -> None:
     for tool_call in calls if isinstance(calls, list) else ():
         shown = orjson.dumps(tool_call).decode()
         if not isinstance(tool_call, dict) or "type" not in tool_call:
-            return ChatRefusal(400, f"Missing tool call type: {shown}")
+            raise ChatRefusal(400, f"Missing tool call type: {shown}")
         if tool_call["type"] != "function":
-            return ChatRefusal(400, f"Unsupported tool call type: {shown}")
-    return None
+            raise ChatRefusal(400, f"Unsupported tool call type: {shown}")
 
 
-def _check_llamacpp_tools(tools: Any) -> ChatRefusal | None:
+def _check_llamacpp_tools(tools: Any) -> None:
     for tool in tools if isinstance(tools, list) else ():
         shown = orjson.dumps(tool).decode()
         if not isinstance(tool, dict) or "type" not in tool:
-            return ChatRefusal(500, f"Failed to parse tools: Missing tool type: {shown}")
+            raise ChatRefusal(500, f"Failed to parse tools: Missing tool type: {shown}")
         if tool["type"] != "function":
-            return ChatRefusal(500, f"Failed to parse tools: Unsupported tool type: {shown}")
+            raise ChatRefusal(500, f"Failed to parse tools: Unsupported tool type: {shown}")
         if "function" not in tool:
-            return ChatRefusal(500, f"Failed to parse tools: Missing tool function: {shown}")
-    return None
+            raise ChatRefusal(500, f"Failed to parse tools: Missing tool function: {shown}")
 
 
-def _check_llamacpp_settings(request: ReceivedRequest) -> ChatRefusal | None:
+def _check_llamacpp_settings(request: ReceivedRequest) -> None:
     body = request.body
     for name in _LLAMACPP_NUMBERS:
         kind = next((sentence for of, sentence in _LLAMACPP_TYPES if isinstance(body.get(name), of)), None)
         if kind is not None:
             sentence = f"[json.exception.type_error.302] type must be number, but is {kind}"
-            return ChatRefusal(400, f"Field '{name}': {sentence}")
+            raise ChatRefusal(400, f"Field '{name}': {sentence}")
     choice = body.get("tool_choice")
     if isinstance(choice, str) and choice not in ("auto", "none", "required"):
-        return ChatRefusal(400, f"Invalid tool_choice: {choice}")
-    return (
-        _check_llamacpp_tools(body.get("tools")) or _check_llamacpp_format(body) or _check_llamacpp_conflicts(request)
-    )
+        raise ChatRefusal(400, f"Invalid tool_choice: {choice}")
+    _check_llamacpp_tools(body.get("tools"))
+    _check_llamacpp_format(body)
+    _check_llamacpp_conflicts(request)
 
 
-def _check_llamacpp_format(body: dict[str, Any]) -> ChatRefusal | None:
+def _check_llamacpp_format(body: dict[str, Any]) -> None:
     response_format = body.get("response_format")
     kind = response_format.get("type") if isinstance(response_format, dict) else None
-    if kind is None or kind in _LLAMACPP_FORMATS:
-        return None
-    return ChatRefusal(400, f'response_format type must be one of "text" or "json_object", but got: {kind}')
+    if kind is not None and kind not in _LLAMACPP_FORMATS:
+        raise ChatRefusal(400, f'response_format type must be one of "text" or "json_object", but got: {kind}')
 
 
-def _check_llamacpp_conflicts(request: ReceivedRequest) -> ChatRefusal | None:
+def _check_llamacpp_conflicts(request: ReceivedRequest) -> None:
     body = request.body
     # recorded: a schema in `response_format` beside a grammar is accepted; only the server's own two keys conflict
     if body.get("grammar") and body.get("json_schema"):
-        return ChatRefusal(500, "Cannot use both json_schema and grammar")
+        raise ChatRefusal(500, "Cannot use both json_schema and grammar")
     if body.get("grammar") and body.get("tools"):
-        return ChatRefusal(400, "Cannot use custom grammar constraints with tools.")
+        raise ChatRefusal(400, "Cannot use custom grammar constraints with tools.")
     if body.get("tools") and body.get("logprobs") and request.stream:
-        return ChatRefusal(400, "logprobs is not supported with tools + stream")
-    return None
+        raise ChatRefusal(400, "logprobs is not supported with tools + stream")
 
 
 # vLLM
@@ -172,67 +165,59 @@ _VLLM_PARTS = (
 )
 
 
-def _check_vllm_messages(request: ReceivedRequest) -> ChatRefusal | None:
+def _check_vllm_messages(request: ReceivedRequest) -> None:
     for message in request.body["messages"]:
         content = message.get("content")
         for part in content if isinstance(content, list) else ():
             kind = part.get("type") if isinstance(part, dict) else "text"
             if kind not in _VLLM_PARTS and not (isinstance(part, dict) and "type" not in part):
                 listed = ", ".join(_VLLM_PARTS)
-                return ChatRefusal(400, f"Unsupported chat content part type: '{kind}'. Supported types: {listed}.")
-        refusal = _check_vllm_calls(message.get("tool_calls"))
-        if refusal is not None:
-            return refusal
-    return None
+                raise ChatRefusal(400, f"Unsupported chat content part type: '{kind}'. Supported types: {listed}.")
+        _check_vllm_calls(message.get("tool_calls"))
 
 
-def _check_vllm_calls(calls: Any) -> ChatRefusal | None:
+def _check_vllm_calls(calls: Any) -> None:
     for tool_call in calls if isinstance(calls, list) else ():
         lacking = next((key for key in ("id", "type") if isinstance(tool_call, dict) and key not in tool_call), None)
         if lacking is not None:
-            return ChatRefusal(
+            raise ChatRefusal(
                 400, f"1 validation error for ChatCompletionRequest: tool_calls.{lacking}: Field required"
             )
         function = tool_call.get("function") if isinstance(tool_call, dict) else None
         if not isinstance(function, dict):
-            return ChatRefusal(400, "tool_calls entries must be objects of type function")
+            raise ChatRefusal(400, "tool_calls entries must be objects of type function")
         arguments = function.get("arguments")
         try:
             orjson.loads(arguments or "{}") if isinstance(arguments, str | None) else None
         except orjson.JSONDecodeError as error:
-            return ChatRefusal(400, f"tool call arguments must be valid JSON: {error}")
-    return None
+            raise ChatRefusal(400, f"tool call arguments must be valid JSON: {error}") from None
 
 
-def _check_vllm_settings(request: ReceivedRequest) -> ChatRefusal | None:
+def _check_vllm_settings(request: ReceivedRequest) -> None:
     body = request.body
-    mismatch = _VLLM_REQUEST(body, ())
-    if mismatch is not None:
-        return _pydantic_refusal(mismatch)
     tools, choice = body.get("tools"), body.get("tool_choice")
     if tools == []:
         sentence = "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely."
-        return ChatRefusal(400, sentence)
+        raise ChatRefusal(400, sentence)
     if choice not in (None, "none") and not tools:
-        return ChatRefusal(400, "When using `tool_choice`, `tools` must be set.")
+        raise ChatRefusal(400, "When using `tool_choice`, `tools` must be set.")
     if isinstance(choice, str) and choice not in ("none", "auto", "required"):
         sentence = f"Invalid value for `tool_choice`: {choice}! Only named tools, "
-        return ChatRefusal(400, sentence + '"none", "auto" or "required" are supported.')
+        raise ChatRefusal(400, sentence + '"none", "auto" or "required" are supported.')
     if isinstance(choice, dict) and not _names_tool(choice, tools):
-        return ChatRefusal(400, "The tool specified in `tool_choice` does not match any of the specified `tools`")
+        raise ChatRefusal(400, "The tool specified in `tool_choice` does not match any of the specified `tools`")
     if body.get("stream_options") is not None and not request.stream:
-        return ChatRefusal(400, "Stream options can only be defined when `stream=True`.")
+        raise ChatRefusal(400, "Stream options can only be defined when `stream=True`.")
     if body.get("continue_final_message") and body.get("add_generation_prompt"):
         sentence = "Cannot set both `continue_final_message` and `add_generation_prompt` to True."
-        return ChatRefusal(400, sentence)
-    return None
+        raise ChatRefusal(400, sentence)
 
 
-_EFFORT = one_of("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 # the request class of 2026-08-22; unknown keys are ignored at every level
 _VLLM_REQUEST = RecordShape(
     {
-        "reasoning_effort": nullable(_EFFORT),
+        "reasoning_effort": nullable(one_of(*_EFFORTS)),
         "tools": nullable(
             items(RecordShape({"type": one_of("function"), "function": mapping}, ("function",), open=True))
         ),
@@ -241,10 +226,10 @@ _VLLM_REQUEST = RecordShape(
 )
 
 
-def _pydantic_refusal(mismatch: ShapeMismatch) -> ChatRefusal:
+def _pydantic_refusal(mismatch: ShapeMismatch, request: ReceivedRequest) -> ChatRefusal:
     place = ".".join(map(str, mismatch.path))
-    words = {MismatchKind.MISSING: "Field required", MismatchKind.CHOICE: f"Input should be {mismatch.choices}"}
-    sentence = words.get(mismatch.kind, f"Input should be {mismatch.expected}")
+    expected = mismatch.expected or mismatch.choices
+    sentence = "Field required" if mismatch.kind is MismatchKind.MISSING else f"Input should be {expected}"
     return ChatRefusal(400, f"1 validation error for ChatCompletionRequest: {place}: {sentence}", param=place)
 
 
@@ -289,7 +274,7 @@ _SGLANG_REQUEST = RecordShape(
     {
         "messages": items(_SGLANG_MESSAGE),
         "tools": nullable(items(RecordShape({"type": text, "function": _SGLANG_FUNCTION}, ("function",), open=True))),
-        "reasoning_effort": lambda value, path: _EFFORT(value, path) if isinstance(value, str) else None,
+        "reasoning_effort": text_among(*_EFFORTS),
         "tool_choice": either(
             "a valid string",
             text=one_of("auto", "required", "none"),
@@ -300,30 +285,24 @@ _SGLANG_REQUEST = RecordShape(
 )
 
 
-def _check_sglang_types(request: ReceivedRequest) -> ChatRefusal | None:
-    mismatch = _SGLANG_REQUEST(request.body, ())
-    return None if mismatch is None else _pydantic_refusal(mismatch)
-
-
-def _check_sglang_messages(request: ReceivedRequest) -> ChatRefusal | None:
+def _check_sglang_messages(request: ReceivedRequest) -> None:
     messages = request.body["messages"]
     if not messages:
-        return ChatRefusal(400, "Messages cannot be empty.")
+        raise ChatRefusal(400, "Messages cannot be empty.")
     for message in messages:
         if message["role"].lower() not in _SGLANG_ROLES:
             listed = ", ".join(f"'{one}'" for one in _SGLANG_ROLES)
-            return ChatRefusal(400, f"'role' must be one of {listed} (case-insensitive).")
+            raise ChatRefusal(400, f"'role' must be one of {listed} (case-insensitive).")
         if message["role"] == "user" and not isinstance(message.get("content"), str | list):
-            return ChatRefusal(400, "Input should be a valid string", param="content")
-    return None
+            raise ChatRefusal(400, "Input should be a valid string", param="content")
 
 
-def _check_sglang_settings(request: ReceivedRequest) -> ChatRefusal | None:
+def _check_sglang_settings(request: ReceivedRequest) -> None:
     choice, tools = request.body.get("tool_choice"), request.body.get("tools")
     if tools or choice in (None, "auto", "none"):
-        return None
+        return
     kind = "required" if choice == "required" else "a specific tool"
-    return ChatRefusal(400, f"Tools cannot be empty if tool choice is set to {kind}.")
+    raise ChatRefusal(400, f"Tools cannot be empty if tool choice is set to {kind}.")
 
 
 # Ollama
@@ -331,44 +310,40 @@ def _check_sglang_settings(request: ReceivedRequest) -> ChatRefusal | None:
 _OLLAMA_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "ultra", "max", "none")
 
 
-def _check_ollama_messages(request: ReceivedRequest) -> ChatRefusal | None:
+def _check_ollama_messages(request: ReceivedRequest) -> None:
     for message in request.body["messages"]:
-        refusal = _check_ollama_content(message) or _check_ollama_calls(message.get("tool_calls"))
-        if refusal is not None:
-            return refusal
-    return None
+        _check_ollama_content(message)
+        _check_ollama_calls(message.get("tool_calls"))
 
 
-def _check_ollama_content(message: dict[str, Any]) -> ChatRefusal | None:
+def _check_ollama_content(message: dict[str, Any]) -> None:
     content = message.get("content")
     if isinstance(content, str) or (content is None and message.get("tool_calls")):
-        return None
+        return
     if not isinstance(content, list):
         shown = "<nil>" if content is None else type(content).__name__
-        return ChatRefusal(400, f"invalid message content type: {shown}")
+        raise ChatRefusal(400, f"invalid message content type: {shown}")
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind not in ("text", "image_url", "input_audio"):
-            return ChatRefusal(400, "invalid message format")
+            raise ChatRefusal(400, "invalid message format")
         if kind == "image_url":
-            refusal = _check_ollama_image(part.get("image_url"))
-            if refusal is not None:
-                return refusal
-    return None
+            _check_ollama_image(part.get("image_url"))
 
 
-def _check_ollama_image(image: Any) -> ChatRefusal | None:
+def _check_ollama_image(image: Any) -> None:
     url = image.get("url") if isinstance(image, dict) else image
     if not isinstance(url, str):
-        return ChatRefusal(400, "invalid message format")
+        raise ChatRefusal(400, "invalid message format")
     if url.startswith(("http://", "https://")):
         sentence = "image URLs are not currently supported, please use base64 encoded data instead"
-        return ChatRefusal(400, sentence)
+        raise ChatRefusal(400, sentence)
     kinds = tuple(f"data:image/{kind};base64," for kind in ("jpeg", "jpg", "png", "webp"))
-    return None if url.startswith(kinds) else ChatRefusal(400, "invalid image input")
+    if not url.startswith(kinds):
+        raise ChatRefusal(400, "invalid image input")
 
 
-def _check_ollama_calls(calls: Any) -> ChatRefusal | None:
+def _check_ollama_calls(calls: Any) -> None:
     for tool_call in calls if isinstance(calls, list) else ():
         function = tool_call.get("function") if isinstance(tool_call, dict) else None
         arguments = function.get("arguments") if isinstance(function, dict) else None
@@ -377,31 +352,30 @@ def _check_ollama_calls(calls: Any) -> ChatRefusal | None:
         except orjson.JSONDecodeError:
             fits = False
         if not fits:
-            return ChatRefusal(400, "invalid tool call arguments")
-    return None
+            raise ChatRefusal(400, "invalid tool call arguments")
 
 
-def _check_ollama_settings(request: ReceivedRequest) -> ChatRefusal | None:
+def _check_ollama_settings(request: ReceivedRequest) -> None:
     effort = request.body.get("reasoning_effort")
     if effort not in (*_OLLAMA_EFFORTS, None):
         sentence = f"invalid reasoning value: '{effort}' (must be one of: {', '.join(_OLLAMA_EFFORTS)})"
-        return ChatRefusal(400, sentence)
+        raise ChatRefusal(400, sentence)
     model = request.body.get("model")
-    return _check_ollama_abilities(request.body, model) if isinstance(model, str) else None
+    if isinstance(model, str):
+        _check_ollama_abilities(request.body, model)
 
 
-def _check_ollama_abilities(body: dict[str, Any], model: str) -> ChatRefusal | None:
+def _check_ollama_abilities(body: dict[str, Any], model: str) -> None:
     """Models that think without levels are only switched on and off."""
     effort = body.get("reasoning_effort")
     if body.get("tools") and "tools" not in capabilities(model):
-        return ChatRefusal(400, f"{full_name(model)} does not support tools", "api_error")
+        raise ChatRefusal(400, f"{full_name(model)} does not support tools", "api_error")
     if effort in (None, "none"):
-        return None
+        return
     if never_thinks(model):
-        return ChatRefusal(400, f'"{model}" does not support thinking', "api_error")
+        raise ChatRefusal(400, f'"{model}" does not support thinking', "api_error")
     if _WITHOUT_LEVELS.match(model):
-        return ChatRefusal(400, f'think value "{effort}" is not supported for this model')
-    return None
+        raise ChatRefusal(400, f'think value "{effort}" is not supported for this model')
 
 
 _WITHOUT_LEVELS = re.compile(r"qwen3|deepseek-r1|deepseek-v3\.1|magistral", re.IGNORECASE)
@@ -410,10 +384,9 @@ _WITHOUT_LEVELS = re.compile(r"qwen3|deepseek-r1|deepseek-v3\.1|magistral", re.I
 # LM Studio
 
 
-def _check_lmstudio_settings(request: ReceivedRequest) -> ChatRefusal | None:
-    if not isinstance(request.body.get("tool_choice"), dict):
-        return None
-    return ChatRefusal(400, "Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
+def _check_lmstudio_settings(request: ReceivedRequest) -> None:
+    if isinstance(request.body.get("tool_choice"), dict):
+        raise ChatRefusal(400, "Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,7 +431,12 @@ SERVERS: Mapping[str, LocalServer] = {
         model="Qwen3-1.7B-Q4_K_M",
     ),
     "vllm": LocalServer(
-        checks=lambda vision: (check_messages, _check_vllm_messages, _check_vllm_settings),
+        checks=lambda vision: (
+            check_messages,
+            _check_vllm_messages,
+            fits(_VLLM_REQUEST, _pydantic_refusal),
+            _check_vllm_settings,
+        ),
         render_error=_render_vllm_error,
         style=AnswerStyle(
             call_id=lambda seed, index: make_id("chatcmpl-tool-", 32, seed, index), reasoning_field="reasoning"
@@ -474,7 +452,12 @@ SERVERS: Mapping[str, LocalServer] = {
         model="Qwen/Qwen3-8B",
     ),
     "sglang": LocalServer(
-        checks=lambda vision: (check_messages, _check_sglang_messages, _check_sglang_types, _check_sglang_settings),
+        checks=lambda vision: (
+            check_messages,
+            _check_sglang_messages,
+            fits(_SGLANG_REQUEST, _pydantic_refusal),
+            _check_sglang_settings,
+        ),
         render_error=_render_vllm_error,
         style=AnswerStyle(reasoning_field="reasoning_content"),
         faults=_context_fault(

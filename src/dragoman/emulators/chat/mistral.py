@@ -12,7 +12,7 @@ from typing import Any
 
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, cached_usage
 from dragoman.emulators.chat.pairs import call_ids, role
-from dragoman.emulators.chat.service import ChatRefusal, ChatService
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
     MismatchKind,
@@ -124,11 +124,11 @@ def render_error(refusal: ChatRefusal) -> Any:
         return {"detail": refusal.message}
     if refusal.status == 422:
         detail = {"detail": refusal.more["detail"]}
-        return {"object": "error", "message": detail, "type": refusal.type, "param": None, "code": None}
+        return {"object": "error", "message": detail, "type": refusal.kind, "param": None, "code": None}
     return {
         "object": "error",
         "message": refusal.message,
-        "type": refusal.type,
+        "type": refusal.kind,
         "param": refusal.param,
         "code": refusal.code,
         "raw_status_code": refusal.status,
@@ -144,72 +144,65 @@ def _refuse_order(sentence: str) -> ChatRefusal:
     return ChatRefusal(400, sentence, "invalid_request_message_order", code="3230")
 
 
-def check_order(request: ReceivedRequest) -> ChatRefusal | None:
+def check_order(request: ReceivedRequest) -> None:
     """Which role may follow which, and which may be last."""
     messages = request.body["messages"]
     for before, message in pairwise(messages):
         if message["role"] not in _ALLOWED_AFTER[before["role"]]:
-            return _refuse_order(f"Unexpected role '{message['role']}' after role '{before['role']}'")
+            raise _refuse_order(f"Unexpected role '{message['role']}' after role '{before['role']}'")
     if messages[0]["role"] == "tool":
-        return _refuse_order("Unexpected role 'tool' after role 'system'")
+        raise _refuse_order("Unexpected role 'tool' after role 'system'")
     last = messages[-1]
     if last["role"] == "assistant" and last.get("prefix") is not True:
         sentence = "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
-        return _refuse_order(sentence)
-    return None
+        raise _refuse_order(sentence)
 
 
-def check_content(request: ReceivedRequest) -> ChatRefusal | None:
+def check_content(request: ReceivedRequest) -> None:
     """Turns without content, and the mark of a turn to continue on one that is not the last."""
     last = request.body["messages"][-1]
     for message in request.body["messages"]:
         if message["role"] == "system" and not message.get("content"):
-            return ChatRefusal(400, "System prompt must have content", "invalid_system_prompt", code="3250")
+            raise ChatRefusal(400, "System prompt must have content", "invalid_system_prompt", code="3250")
         if message["role"] == "assistant" and message.get("prefix") is True and message is not last:
             sentence = "Assistant message with prefix True must be last message"
-            return ChatRefusal(400, sentence, "invalid_assistant_message", code="3240")
+            raise ChatRefusal(400, sentence, "invalid_assistant_message", code="3240")
         is_empty = not message.get("content") and not message.get("tool_calls")
         if message["role"] == "assistant" and is_empty:
             sentence = "Assistant message must have either content or tool_calls, but not both."
-            return ChatRefusal(400, sentence, "invalid_assistant_message", code="3240")
-    return None
+            raise ChatRefusal(400, sentence, "invalid_assistant_message", code="3240")
 
 
-def check_calls(request: ReceivedRequest) -> ChatRefusal | None:
+def check_calls(request: ReceivedRequest) -> None:
     """Each call has one result directly after it, and its id has the format that the model requires."""
     messages = request.body["messages"]
     for at, message in enumerate(messages):
         if not call_ids(message):
             if role(message) == "assistant" and messages[at + 1 :] and role(messages[at + 1]) == "tool":
-                return _refuse_order("Not the same number of function calls and responses")
+                raise _refuse_order("Not the same number of function calls and responses")
             continue
-        refusal = _check_names(message) or _check_id_format(request, message) or _check_results(messages, at)
-        if refusal is not None:
-            return refusal
-    return None
+        _check_names([tool_call["function"]["name"] for tool_call in message["tool_calls"]], "invalid_function_call")
+        _check_id_format(request, message)
+        _check_results(messages, at)
 
 
-def _check_names(message: dict[str, Any]) -> ChatRefusal | None:
-    names = [tool_call["function"]["name"] for tool_call in message["tool_calls"]]
-    return next((_refuse_name(name, "invalid_function_call") for name in names if not _NAME.match(name)), None)
+def _check_names(names: list[str], kind: str) -> None:
+    for name in names:
+        if not _NAME.match(name):
+            sentence = f"Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes"
+            raise ChatRefusal(400, f"{sentence}, with a maximum length of 64.", kind, code="3280")
 
 
-def _refuse_name(name: str, kind: str) -> ChatRefusal:
-    sentence = f"Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes"
-    return ChatRefusal(400, f"{sentence}, with a maximum length of 64.", kind, code="3280")
-
-
-def _check_id_format(request: ReceivedRequest, message: dict[str, Any]) -> ChatRefusal | None:
+def _check_id_format(request: ReceivedRequest, message: dict[str, Any]) -> None:
     if not request.model.startswith("mistral-large"):
-        return None
+        return
     for one in call_ids(message):
         if not _ID.match(one) and not is_masked(one):
             sentence = f"Tool call id was {one} but must be a-z, A-Z, 0-9, with a length of 9."
-            return ChatRefusal(400, sentence, "invalid_function_call", code="3280")
-    return None
+            raise ChatRefusal(400, sentence, "invalid_function_call", code="3280")
 
 
-def _check_results(messages: list[Any], at: int) -> ChatRefusal | None:
+def _check_results(messages: list[Any], at: int) -> None:
     ids = list(call_ids(messages[at]))
     results = []
     for message in messages[at + 1 :]:
@@ -218,36 +211,30 @@ def _check_results(messages: list[Any], at: int) -> ChatRefusal | None:
         results.append(str(message.get("tool_call_id")))
     # the last turn may end with open calls if it is a prefix; `check_order` has checked that
     if not results and at == len(messages) - 1:
-        return None
+        return
     if len(results) != len(ids):
-        return _refuse_order("Not the same number of function calls and responses")
+        raise _refuse_order("Not the same number of function calls and responses")
     for seen, one in enumerate(results):
         if one in results[:seen]:
-            return _refuse_order(f"Duplicate tool call id {one} in tool results")
+            raise _refuse_order(f"Duplicate tool call id {one} in tool results")
         if one not in ids:
-            return _refuse_order(f"Unexpected tool call id {one} in tool results")
-    return None
+            raise _refuse_order(f"Unexpected tool call id {one} in tool results")
 
 
-def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
+def check_settings(request: ReceivedRequest) -> None:
     """What is not enabled."""
-    if not request.body.get("logprobs"):
-        return None
-    return ChatRefusal(400, "Logprobs are not enabled for this model", "invalid_request_invalid_args", code="3051")
+    if request.body.get("logprobs"):
+        raise ChatRefusal(400, "Logprobs are not enabled for this model", "invalid_request_invalid_args", code="3051")
 
 
-def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """The published types."""
-    mismatch = _REQUEST(request.body, ())
-    if mismatch is None:
-        return None
+def _refuse_mismatch(mismatch: ShapeMismatch, request: ReceivedRequest) -> ChatRefusal:
     if mismatch.kind is MismatchKind.EMPTY_LIST:
-        return _refuse_order("Conversation must have at least one message")
+        raise _refuse_order("Conversation must have at least one message")
     loc: list[Any] = list(mismatch.path)
     if loc[0] == "messages" and len(loc) > 2 and loc[2] != "role":
         loc.insert(2, request.body["messages"][loc[1]]["role"])
     kind, sentence = _mismatch_words(mismatch)
-    return _invalid(kind, loc[:-1] if kind == "union_tag_invalid" else loc, sentence, mismatch.value)
+    raise _invalid(kind, loc[:-1] if kind == "union_tag_invalid" else loc, sentence, mismatch.value)
 
 
 def _mismatch_words(mismatch: ShapeMismatch) -> tuple[str, str]:
@@ -257,10 +244,10 @@ def _mismatch_words(mismatch: ShapeMismatch) -> tuple[str, str]:
             return "missing", "Field required"
         case MismatchKind.UNKNOWN:
             return "extra_forbidden", "Extra inputs are not permitted"
-        case MismatchKind.CHOICE if tag in ("role", "type") and mismatch.path[0] == "messages":
+        case MismatchKind.TAG if mismatch.path[0] == "messages":
             sentence = f"Input tag '{mismatch.value}' found using '{tag}' does not match any of the expected tags"
             return "union_tag_invalid", f"{sentence}: {listed}"
-        case MismatchKind.CHOICE:
+        case MismatchKind.CHOICE | MismatchKind.TAG:
             return "enum", f"Input should be {listed}"
         case _:
             noun = mismatch.expected.removeprefix("a valid ").removeprefix("an ").removeprefix("a ")
@@ -268,23 +255,21 @@ def _mismatch_words(mismatch: ShapeMismatch) -> tuple[str, str]:
             return f"{noun}_type", f"Input should be a valid {noun}"
 
 
-def check_effort(request: ReceivedRequest) -> ChatRefusal | None:
+def check_effort(request: ReceivedRequest) -> None:
     """Reasoning effort that this model does not take."""
     effort = request.body.get("reasoning_effort")
     if effort is None:
-        return None
+        return
     if _WITHOUT_EFFORT.search(request.model):
-        return _invalid("extra_forbidden", ["reasoning_effort"], "Extra inputs are not permitted", effort)
+        raise _invalid("extra_forbidden", ["reasoning_effort"], "Extra inputs are not permitted", effort)
     if _TWO_EFFORTS.search(request.model) and effort not in ("none", "high"):
         sentence = f"reasoning_effort='{effort}' is not supported for this model. Must be one of (none, high)"
-        return ChatRefusal(400, sentence, "invalid_request_invalid_args", code="3051")
-    return None
+        raise ChatRefusal(400, sentence, "invalid_request_invalid_args", code="3051")
 
 
-def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
+def check_tools(request: ReceivedRequest) -> None:
     """The names of functions."""
-    names = [tool["function"]["name"] for tool in request.body.get("tools") or ()]
-    return next((_refuse_name(name, "invalid_tool") for name in names if not _NAME.match(name)), None)
+    _check_names([tool["function"]["name"] for tool in request.body.get("tools") or ()], "invalid_tool")
 
 
 def _thinks(request: ReceivedRequest) -> bool:
@@ -341,7 +326,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         name="mistral",
         options=options,
         checks=(
-            check_published,
+            fits(_REQUEST, _refuse_mismatch),
             check_order,
             check_content,
             check_calls,

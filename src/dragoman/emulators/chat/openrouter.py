@@ -23,7 +23,7 @@ from dragoman.emulators.chat.openai.messages import longest_id
 from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.openai.request_types import bracketed, json_type
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
-from dragoman.emulators.chat.service import ChatRefusal, ChatService
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, fits
 from dragoman.emulators.prompt_cache import AUTOMATIC
 from dragoman.emulators.provider import CachePolicy, EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -104,12 +104,14 @@ _FUNCTION = chat_types.FUNCTION.adding({"name": text_up_to(64)})
 _FUNCTION_TOOL = chat_types.FUNCTION_TOOL.adding({**_cached, "function": _FUNCTION})
 
 
-def _tool(value: Any, path: Path) -> ShapeMismatch | None:
+def _tool(value: Any, path: Path) -> None:
     """A function, or one of OpenRouter's own tools, which are not checked."""
     kind = value.get("type") if isinstance(value, dict) else None
     if isinstance(kind, str) and kind not in ("function", "custom"):
-        return None if ":" in kind else ShapeMismatch(MismatchKind.CHOICE, (*path, "type"), kind, choices=("function",))
-    return tagged("type", {"function": _FUNCTION_TOOL, "custom": chat_types.CUSTOM_TOOL})(value, path)
+        if ":" not in kind:
+            raise ShapeMismatch(MismatchKind.TAG, (*path, "type"), kind, choices=("function",))
+        return
+    tagged("type", {"function": _FUNCTION_TOOL, "custom": chat_types.CUSTOM_TOOL})(value, path)
 
 
 _number, _whole, _flag = nullable(number), nullable(integer), nullable(boolean)
@@ -154,7 +156,7 @@ _REQUEST = RecordShape(
 )
 _UPSTREAM_NAMES = {"google": "Google", "anthropic": "Anthropic", "mistralai": "Mistral", "openai": "OpenAI"}
 _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d)(?:[.-](\d{1,2}))?(?!\d)")
-UpstreamCheck = Callable[[list[Any], str], "ChatRefusal | None"]
+UpstreamCheck = Callable[[list[Any], str], None]
 
 
 def render_error(refusal: ChatRefusal) -> Any:
@@ -179,19 +181,19 @@ def _anthropic_refusal(sentence: str) -> ChatRefusal:
     return _upstream_refusal("anthropic", 400, {"type": "error", "error": error})
 
 
-def check_own_rules(request: ReceivedRequest) -> ChatRefusal | None:
+def check_own_rules(request: ReceivedRequest) -> None:
     """OpenRouter's own checks."""
     messages = request.body.get("messages")
     if messages is None:
-        return ChatRefusal(400, 'Input required: specify "prompt" or "messages"')
+        raise ChatRefusal(400, 'Input required: specify "prompt" or "messages"')
     if not isinstance(messages, list):
-        return ChatRefusal(400, f"Invalid input: expected array, received {json_type(messages).split()[-1]}")
+        raise ChatRefusal(400, f"Invalid input: expected array, received {json_type(messages).split()[-1]}")
     for at, message in enumerate(messages):
         if role(message) not in _ROLES:
-            return ChatRefusal(400, f"Invalid input: messages[{at}].role")
+            raise ChatRefusal(400, f"Invalid input: messages[{at}].role")
         if not _content_fits(message):
-            return ChatRefusal(400, f"Invalid input: messages[{at}].content")
-    return _check_efforts(request.body)
+            raise ChatRefusal(400, f"Invalid input: messages[{at}].content")
+    _check_efforts(request.body)
 
 
 def _content_fits(message: dict[str, Any]) -> bool:
@@ -201,18 +203,15 @@ def _content_fits(message: dict[str, Any]) -> bool:
     return isinstance(content, str) or (isinstance(content, list) and all(isinstance(part, dict) for part in content))
 
 
-def _check_efforts(body: dict[str, Any]) -> ChatRefusal | None:
+def _check_efforts(body: dict[str, Any]) -> None:
     reasoning, effort = body.get("reasoning"), body.get("reasoning_effort")
     inner = reasoning.get("effort") if isinstance(reasoning, dict) else None
     if inner is not None and effort is not None and inner != effort:
-        return ChatRefusal(400, '"reasoning.effort" and "reasoning_effort" must be equal if both are given')
-    return None
+        raise ChatRefusal(400, '"reasoning.effort" and "reasoning_effort" must be equal if both are given')
 
 
-def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """Mismatchs with the published types."""
-    mismatch = _REQUEST(request.body, ())
-    return None if mismatch is None else ChatRefusal(400, f"{_mismatch_words(mismatch)}: {bracketed(mismatch.path)}")
+def _refuse_mismatch(mismatch: ShapeMismatch, request: ReceivedRequest) -> ChatRefusal:
+    return ChatRefusal(400, f"{_mismatch_words(mismatch)}: {bracketed(mismatch.path)}")
 
 
 def _mismatch_words(mismatch: ShapeMismatch) -> str:
@@ -223,28 +222,27 @@ def _mismatch_words(mismatch: ShapeMismatch) -> str:
             return "Invalid input: expected a value, received undefined"
         case MismatchKind.TOO_LONG:
             return f"Too big: expected string to have <={mismatch.limit} characters"
-        case MismatchKind.CHOICE:
+        case MismatchKind.CHOICE | MismatchKind.TAG:
             return "Invalid option: expected one of " + "|".join(f'"{one}"' for one in mismatch.choices)
         case _:
             return f"Invalid input: expected {mismatch.expected}, received {json_type(mismatch.value).split()[-1]}"
 
 
-def check_done(request: ReceivedRequest) -> ChatRefusal | None:
+def check_done(request: ReceivedRequest) -> None:
     """A stream's leftover in a message: OpenRouter passes it on, and Google refuses it."""
     if request.model.startswith("google/") and any("done" in message for message in request.body["messages"]):
-        return _google_refusal(
+        raise _google_refusal(
             400, "Invalid JSON payload received. Unknown name \"done\" at 'contents[0]': Cannot find field."
         )
-    return None
 
 
-def check_budget(request: ReceivedRequest) -> ChatRefusal | None:
+def check_budget(request: ReceivedRequest) -> None:
     """Claude's budget for thinking is below the limit of the answer."""
     reasoning, limit = request.body.get("reasoning") or {}, request.body.get("max_tokens")
     budget = reasoning.get("max_tokens")
     if not request.model.startswith("anthropic/") or budget is None or limit is None or limit > max(budget, 1024):
-        return None
-    return _anthropic_refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
+        return
+    raise _anthropic_refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
 
 
 _CHOICES = {
@@ -254,45 +252,45 @@ _CHOICES = {
 }
 
 
-def check_choice(request: ReceivedRequest) -> ChatRefusal | None:
+def check_choice(request: ReceivedRequest) -> None:
     """A tool choice without tools, in the words of the provider behind OpenRouter."""
     vendor = request.model.split("/")[0]
     if request.body.get("tool_choice") is None or request.body.get("tools") or vendor not in _CHOICES:
-        return None
-    return _upstream_refusal(vendor, 400, {"error": {"message": _CHOICES[vendor]}})
+        return
+    raise _upstream_refusal(vendor, 400, {"error": {"message": _CHOICES[vendor]}})
 
 
-def check_upstream(request: ReceivedRequest) -> ChatRefusal | None:
+def check_upstream(request: ReceivedRequest) -> None:
     """The checks of the provider behind OpenRouter."""
     check = _UPSTREAM_CHECKS.get(request.model.split("/")[0])
-    return check(request.body["messages"], request.model) if check and request.body["messages"] else None
+    if check and request.body["messages"]:
+        check(request.body["messages"], request.model)
 
 
-def _check_gemini(messages: list[Any], model: str) -> ChatRefusal | None:
+def _check_gemini(messages: list[Any], model: str) -> None:
     turns = after_opening(messages)
     if any(role(message) in ("system", "developer") for message in turns):
-        return _google_refusal(500, "Internal error encountered.")
+        raise _google_refusal(500, "Internal error encountered.")
     if turns and role(turns[0]) != "user":
         sentence = (
             "Please ensure that function call turn comes immediately after a user turn or after a function response"
         )
-        return _google_refusal(
+        raise _google_refusal(
             400, f"{sentence} turn." if turns[0].get("tool_calls") else "Please use a valid role: user, model."
         )
     silent = next((at for at, message in enumerate(turns) if _is_silent(message)), None)
     if silent is not None:
         sentence = f"* GenerateContentRequest.contents[{silent}].parts: contents.parts must not be empty."
-        return _google_refusal(400, sentence)
+        raise _google_refusal(400, sentence)
     odd = _odd_arguments(messages)
     if odd is not None:
         sentence = f"Invalid value at 'contents[{odd[0]}].parts[{odd[1]}].function_call.args'"
-        return _google_refusal(400, f"{sentence} (type.googleapis.com/google.protobuf.Struct)")
+        raise _google_refusal(400, f"{sentence} (type.googleapis.com/google.protobuf.Struct)")
     if next(orphan_results(messages), None) is not None or next(unanswered_calls(messages), None) is not None:
         sentence = (
             "the number of function response parts is equal to the number of function call parts of the function call"
         )
-        return _google_refusal(400, f"Please ensure that {sentence} turn.")
-    return None
+        raise _google_refusal(400, f"Please ensure that {sentence} turn.")
 
 
 _SAYS = ("content", "tool_calls", "reasoning_details", "reasoning", "reasoning_content")
@@ -316,22 +314,22 @@ def _odd_arguments(messages: list[Any]) -> tuple[int, int] | None:
     return None
 
 
-def _check_claude(messages: list[Any], model: str) -> ChatRefusal | None:
+def _check_claude(messages: list[Any], model: str) -> None:
     turns = after_opening(messages)
     for at, message in enumerate(turns):
         if role(message) == "user" and message["content"] in ("", []):
             sentence = "all messages must have non-empty content except for the optional final assistant message"
-            return _anthropic_refusal(f"messages.{at}: {sentence}")
+            raise _anthropic_refusal(f"messages.{at}: {sentence}")
     if turns and role(turns[-1]) == "assistant" and _version(model) >= (4, 6):
         sentence = (
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
-        return _anthropic_refusal(sentence)
+        raise _anthropic_refusal(sentence)
     odd = _odd_arguments(messages)
     if odd is not None:
         sentence = "tool_use.input: Input should be a valid dictionary"
-        return _anthropic_refusal(f"messages.{odd[0]}.content.{odd[1]}.{sentence}")
-    return _check_claude_pairs(messages)
+        raise _anthropic_refusal(f"messages.{odd[0]}.content.{odd[1]}.{sentence}")
+    _check_claude_pairs(messages)
 
 
 def _version(model: str) -> tuple[int, int]:
@@ -340,19 +338,18 @@ def _version(model: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
-def _check_claude_pairs(messages: list[Any]) -> ChatRefusal | None:
+def _check_claude_pairs(messages: list[Any]) -> None:
     unanswered = next(unanswered_calls(messages), None)
     if unanswered is not None:
         sentence = "`tool_use` ids were found without `tool_result` blocks immediately after"
-        return _anthropic_refusal(f"messages.{unanswered.at}: {sentence}: {', '.join(unanswered.missing)}.")
+        raise _anthropic_refusal(f"messages.{unanswered.at}: {sentence}: {', '.join(unanswered.missing)}.")
     orphan = next(orphan_results(messages), None)
     if orphan is not None:
         sentence = "unexpected `tool_use_id` found in `tool_result` blocks"
-        return _anthropic_refusal(f"messages.{orphan}.content.0: {sentence}: {messages[orphan].get('tool_call_id')}.")
-    return None
+        raise _anthropic_refusal(f"messages.{orphan}.content.0: {sentence}: {messages[orphan].get('tool_call_id')}.")
 
 
-def _check_id_lengths(messages: list[Any], model: str) -> ChatRefusal | None:
+def _check_id_lengths(messages: list[Any], model: str) -> None:
     limit = longest_id(chat_model(model))
     for at, message in enumerate(messages):
         for place, tool_call in enumerate(message.get("tool_calls") or ()):
@@ -361,17 +358,14 @@ def _check_id_lengths(messages: list[Any], model: str) -> ChatRefusal | None:
                 path = f"messages[{at}].tool_calls[{place}].id"
                 sentence = f"Expected a string with maximum length {limit}, but got a string with length {len(name)}"
                 error = {"message": f"Invalid '{path}': string too long. {sentence} instead.", "param": path}
-                return _upstream_refusal("openai", 400, {"error": error | {"code": "string_above_max_length"}})
-    return None
+                raise _upstream_refusal("openai", 400, {"error": error | {"code": "string_above_max_length"}})
 
 
-def _check_openai(messages: list[Any], model: str) -> ChatRefusal | None:
-    too_long = _check_id_lengths(messages, model)
-    if too_long is not None:
-        return too_long
+def _check_openai(messages: list[Any], model: str) -> None:
+    _check_id_lengths(messages, model)
     unanswered, orphan = next(unanswered_calls(messages), None), next(orphan_results(messages), None)
     if unanswered is None and orphan is None:
-        return None
+        return
     sentence = (
         "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
         if unanswered is None
@@ -379,17 +373,16 @@ def _check_openai(messages: list[Any], model: str) -> ChatRefusal | None:
         f" 'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(unanswered.missing)}"
     )
     error = {"message": sentence, "type": "invalid_request_error", "param": "messages", "code": None}
-    return _upstream_refusal("openai", 400, {"error": error})
+    raise _upstream_refusal("openai", 400, {"error": error})
 
 
-def _check_mistral(messages: list[Any], model: str) -> ChatRefusal | None:
+def _check_mistral(messages: list[Any], model: str) -> None:
     for before, message in pairwise(messages):
         after, now = role(before), role(message)
         if (now == "tool" and after == "user") or (now == "system" and after in ("assistant", "tool")):
             sentence = f"Unexpected role '{now}' after role '{after}'"
             error = {"object": "error", "message": sentence, "type": "invalid_request_message_order", "code": "3230"}
-            return _upstream_refusal("mistralai", 400, error)
-    return None
+            raise _upstream_refusal("mistralai", 400, error)
 
 
 _UPSTREAM_CHECKS: dict[str, UpstreamCheck] = {
@@ -400,16 +393,15 @@ _UPSTREAM_CHECKS: dict[str, UpstreamCheck] = {
 }
 
 
-def _signature_check(strict: bool) -> Callable[[ReceivedRequest], ChatRefusal | None]:
+def _signature_check(strict: bool) -> Check:
     """Signatures of returned reasoning are this emulator's own, and unaltered."""
 
-    def check(request: ReceivedRequest) -> ChatRefusal | None:
+    def check(request: ReceivedRequest) -> None:
         for at, message in enumerate(request.body["messages"]):
             details = message.get("reasoning_details")
             for item in details if isinstance(details, list) else ():
                 if isinstance(item, dict) and not _is_valid(item, strict):
-                    return _signature_refusal(request.model, at)
-        return None
+                    raise _signature_refusal(request.model, at)
 
     return check
 
@@ -556,7 +548,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         checks=(
             check_own_rules,
             check_done,
-            check_published,
+            fits(_REQUEST, _refuse_mismatch),
             check_budget,
             check_choice,
             check_upstream,

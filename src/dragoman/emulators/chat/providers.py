@@ -15,10 +15,10 @@ from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, detailed_us
 from dragoman.emulators.chat.found_pages import search_results
 from dragoman.emulators.chat.openai import emulator as openai
 from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal
-from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS
-from dragoman.emulators.chat.service import ChatRefusal, Check, ErrorRenderer, render_openai_error
+from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS, check_tools_with_effort
+from dragoman.emulators.chat.service import ChatRefusal, Check, ErrorRenderer, MismatchWords, render_openai_error
 from dragoman.emulators.chat.thought_signatures import sign_call
-from dragoman.emulators.provider import FaultKind
+from dragoman.emulators.provider import FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import MismatchKind, Shape, ShapeMismatch, integer, nullable, text
 from dragoman.emulators.usage import GROK
 from dragoman.emulators.wire import make_id
@@ -59,7 +59,7 @@ class ProviderSpec:
     null_content: bool = True  # whether content may be null without calls
     empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` are accepted
     published: Shape | None = None  # the types of the whole request; None checks only what the fields above say
-    mismatch: Callable[[ShapeMismatch], ChatRefusal] = mismatch_refusal  # how it refuses what does not fit these types
+    mismatch: MismatchWords = mismatch_refusal  # how it refuses what does not fit these types
     object_parameters: bool = False  # whether the root of a tool's parameters must be an object
     json_arguments: bool = False  # whether arguments must be JSON text
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of settings, beside those of the dialect
@@ -76,22 +76,22 @@ class ProviderSpec:
 
 def render_flat_error(refusal: ChatRefusal) -> Any:
     """Cerebras: no wrapper."""
-    more = {"type": refusal.type, "param": refusal.param, "code": refusal.code}
+    more = {"type": refusal.kind, "param": refusal.param, "code": refusal.code}
     return {"message": refusal.message, **more}
 
 
-def unsupported_property(mismatch: ShapeMismatch) -> ChatRefusal:
+def unsupported_property(mismatch: ShapeMismatch, request: ReceivedRequest) -> ChatRefusal:
     """Cerebras: a key that its types do not have, and anything else in OpenAI's words."""
     if mismatch.kind is not MismatchKind.UNKNOWN:
-        return replace(mismatch_refusal(mismatch), code="wrong_api_format")
+        return replace(mismatch_refusal(mismatch, request), code="wrong_api_format")
     place = ".".join(map(str, mismatch.path))
     return ChatRefusal(400, f"{place}: property '{place}' is unsupported", param=place, code="wrong_api_format")
 
 
-def extra_input(mismatch: ShapeMismatch) -> ChatRefusal:
+def extra_input(mismatch: ShapeMismatch, request: ReceivedRequest) -> ChatRefusal:
     """Fireworks: the key and its value."""
     if mismatch.kind is not MismatchKind.UNKNOWN:
-        return mismatch_refusal(mismatch)
+        return mismatch_refusal(mismatch, request)
     shown = repr(mismatch.value)[:80]
     return ChatRefusal(
         400, f"Extra inputs are not permitted, field: '{bracketed(mismatch.path)}', value: {shown}", code=None
@@ -105,7 +105,7 @@ def render_coded_text_error(refusal: ChatRefusal) -> Any:
 
 def render_numbered_error(refusal: ChatRefusal) -> Any:
     """Perplexity: the code is the status."""
-    return {"error": {"message": refusal.message, "type": refusal.type, "code": refusal.status}}
+    return {"error": {"message": refusal.message, "type": refusal.kind, "code": refusal.status}}
 
 
 def render_error_with_id(refusal: ChatRefusal) -> Any:
@@ -116,7 +116,7 @@ def render_error_with_id(refusal: ChatRefusal) -> Any:
 def render_azure_error(refusal: ChatRefusal) -> Any:
     """Azure: a code in words or digits, and a message."""
     error = {"code": str(refusal.code or refusal.status), "message": refusal.message}
-    return {"error": error if refusal.param is None else error | {"param": refusal.param, "type": refusal.type}}
+    return {"error": error if refusal.param is None else error | {"param": refusal.param, "type": refusal.kind}}
 
 
 def render_cohere_error(refusal: ChatRefusal) -> Any:
@@ -221,7 +221,8 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         root="/openai/v1",
         further_paths=(r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "/models/chat/completions"),
         needs_model=False,
-        checks=openai.CHECKS[2:],  # the deployment in the path names the model, and a prompt may be cached in memory
+        # the deployment in the path names the model, and a prompt may be cached in memory
+        checks=(*openai.CHECKS[2:], check_tools_with_effort),
         render_error=render_azure_error,
         faults=_AZURE_FAULTS,
         model="gpt-4o-mini",

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dragoman.emulators.request_shape import (
+    CheckOrder,
     RecordShape,
     Shape,
     anything,
     boolean,
+    bounded,
     complete,
     either,
     integer,
@@ -38,8 +40,8 @@ IMAGE_URL = RecordShape({"url": text, "detail": one_of(*DETAILS)}, required=("ur
 IMAGE_PART = RecordShape({**_cached, "image_url": IMAGE_URL}, required=("type", "image_url"))
 _sound = complete(data=text, format=one_of("wav", "mp3"))
 AUDIO_PART = RecordShape({**_cached, "input_audio": _sound}, required=("type", "input_audio"))
-_file = RecordShape({"file_data": text, "file_id": text, "filename": text})
-FILE_PART = RecordShape({**_cached, "file": _file}, required=("type", "file"))
+FILE = RecordShape({"file_data": text, "file_id": text, "filename": text})
+FILE_PART = RecordShape({**_cached, "file": FILE}, required=("type", "file"))
 USER_PARTS: Mapping[str, Shape] = {
     "text": TEXT_PART,
     "image_url": IMAGE_PART,
@@ -93,8 +95,8 @@ _custom_format = tagged(
         "grammar": complete(type=text, grammar=_grammar),
     },
 )
-_custom = RecordShape({"name": text, "description": text, "format": _custom_format}, required=("name",))
-CUSTOM_TOOL = complete(type=text, custom=_custom)
+CUSTOM = RecordShape({"name": text, "description": text, "format": _custom_format}, required=("name",))
+CUSTOM_TOOL = complete(type=text, custom=CUSTOM)
 TOOLS: Mapping[str, Shape] = {"function": FUNCTION_TOOL, "custom": CUSTOM_TOOL}
 
 _name = complete(name=text)
@@ -102,8 +104,8 @@ _allowed = complete(mode=one_of("auto", "required"), tools=items(mapping))
 NAMED_CHOICE = complete(type=text, function=_name)
 CHOICES: Mapping[str, Shape] = {
     "function": NAMED_CHOICE,
-    "custom": complete(type=text, custom=_name),
     "allowed_tools": complete(type=text, allowed_tools=_allowed),
+    "custom": complete(type=text, custom=_name),
 }
 
 
@@ -122,45 +124,54 @@ _city = RecordShape({"city": text, "country": text, "region": text, "timezone": 
 _place = complete(type=one_of("approximate"), approximate=_city)
 _moderated = nullable(complete(mode=one_of("score", "block")))
 
-REQUEST = complete(model=text, messages=items(tagged("role", MESSAGES), nonempty=True)).adding(
+_functions = RecordShape({"name": text, "description": text, "parameters": mapping}, required=("name",))
+_policy = RecordShape({"input": _moderated, "output": _moderated})
+# in the order in which OpenAI checks them
+REQUEST = RecordShape(
     {
-        **dict.fromkeys(("frequency_penalty", "presence_penalty", "temperature", "top_p"), nullable(number)),
-        **dict.fromkeys(("max_completion_tokens", "max_tokens", "n", "seed", "top_logprobs"), nullable(integer)),
-        **dict.fromkeys(("logprobs", "store", "stream"), nullable(boolean)),
-        **dict.fromkeys(("prompt_cache_key", "safety_identifier"), nullable(text)),
-        "audio": nullable(anything),
-        "function_call": anything,
-        "functions": items(
-            RecordShape({"name": text, "description": text, "parameters": mapping}, required=("name",)), nonempty=True
-        ),
-        "logit_bias": nullable(table(integer)),
-        "metadata": nullable(table(text)),
-        "modalities": nullable(items(one_of("text", "audio"), expected="an array of strings")),
-        "moderation": nullable(
-            complete(model=text).adding(optional(policy=RecordShape({"input": _moderated, "output": _moderated})))
-        ),
-        "parallel_tool_calls": boolean,
-        "prediction": nullable(
-            complete(type=one_of("content"), content=_plain),
-        ),
-        "prompt_cache_options": RecordShape({"mode": one_of("implicit", "explicit"), "ttl": one_of("30m")}),
-        "prompt_cache_retention": nullable(one_of("in_memory", "24h")),
-        "reasoning_effort": nullable(one_of("none", "minimal", "low", "medium", "high", "xhigh", "max")),
-        "response_format": tagged("type", FORMATS),
-        "service_tier": nullable(one_of("auto", "default", "flex", "scale", "priority", "fast")),
-        "stop": nullable(either("one of a string or array", text=text, items=items(text, expected="a string"))),
-        "stream_options": nullable(RecordShape({"include_obfuscation": boolean, "include_usage": boolean})),
-        "tool_choice": tool_choice(("none", "auto", "required"), CHOICES),
+        "model": text,
+        "messages": items(tagged("role", MESSAGES), nonempty=True),
         "tools": items(tagged("type", TOOLS), nonempty=True),
+        "tool_choice": tool_choice(("none", "auto", "required"), CHOICES),
+        "functions": items(_functions, nonempty=True),
+        "function_call": anything,
+        "parallel_tool_calls": boolean,
+        **dict.fromkeys(("max_completion_tokens", "max_tokens"), nullable(bounded(integer, 1))),
+        "temperature": nullable(bounded(number, 0, 2)),
+        "top_p": nullable(bounded(number, 0, 1)),
+        "n": nullable(bounded(integer, 1, 128)),
+        "stop": nullable(either("one of a string or array", text=text, items=items(text, expected="a string"))),
+        **dict.fromkeys(("presence_penalty", "frequency_penalty"), nullable(bounded(number, -2, 2))),
+        "logit_bias": nullable(table(integer)),
+        "logprobs": nullable(boolean),
+        "top_logprobs": nullable(bounded(integer, 0, 20)),
+        "seed": nullable(integer),
         "user": text,
-        "verbosity": nullable(one_of("low", "medium", "high")),
+        "safety_identifier": nullable(text),
+        "reasoning_effort": nullable(one_of("none", "minimal", "low", "medium", "high", "xhigh", "max")),
+        "modalities": nullable(items(one_of("text", "audio"), expected="an array of strings")),
+        "audio": nullable(mapping),
+        "prediction": nullable(complete(type=one_of("content"), content=_plain)),
         "web_search_options": RecordShape(
             {"search_context_size": one_of("low", "medium", "high"), "user_location": nullable(_place)}
         ),
-    }
+        "prompt_cache_key": nullable(text),
+        "prompt_cache_retention": nullable(one_of("in_memory", "24h")),
+        "prompt_cache_options": RecordShape({"mode": one_of("implicit", "explicit"), "ttl": one_of("30m")}),
+        "service_tier": nullable(one_of("auto", "default", "flex", "priority", "fast")),
+        "stream": nullable(boolean),
+        "stream_options": nullable(RecordShape({"include_obfuscation": boolean, "include_usage": boolean})),
+        "store": nullable(boolean),
+        "metadata": nullable(table(text)),
+        "verbosity": nullable(one_of("low", "medium", "high")),
+        "moderation": nullable(complete(model=text).adding(optional(policy=_policy))),
+        "response_format": tagged("type", FORMATS),
+    },
+    required=("model", "messages"),
+    order=CheckOrder.UNKNOWN_FIRST,
 )
 
 
-def with_messages(messages: Mapping[str, RecordShape]) -> Shape:
+def with_messages(messages: Mapping[str, Shape]) -> Shape:
     """The `messages` of a request, with these records by role."""
     return items(tagged("role", messages), nonempty=True)

@@ -1,6 +1,6 @@
 """An emulated provider with a Chat Completions API, built from paths, checks, errors and an answer style.
 
-A check returns a `ChatRefusal`. The provider's `render_error` turns it into that provider's error body, so several
+A check raises a `ChatRefusal`. The provider's `render_error` turns it into that provider's error body, so several
 providers can share one check.
 """
 
@@ -17,6 +17,7 @@ import orjson
 from dragoman.emulators.chat import answers as chat_answers
 from dragoman.emulators.chat.answers import CREATED, AnswerStyle
 from dragoman.emulators.chat.caching import plan_chat, policy_of
+from dragoman.emulators.native_api import ProviderRefusal
 from dragoman.emulators.provider import (
     CachePlan,
     CachePolicy,
@@ -29,17 +30,18 @@ from dragoman.emulators.provider import (
     ReceivedRequest,
 )
 from dragoman.emulators.rate_limits import CHAT_FORMS, UNTOLD
+from dragoman.emulators.request_shape import Shape, ShapeMismatch
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRefusal:
+@dataclass(eq=False)
+class ChatRefusal(ProviderRefusal):
     """The reason for a refusal, before it is rendered as one provider's error body."""
 
     status: int
     message: str
-    type: str | None = "invalid_request_error"
+    kind: str = "invalid_request_error"
     param: str | None = None
     code: str | int | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -55,8 +57,23 @@ class _Limit:
         return self._window or usual
 
 
-Check = Callable[[ReceivedRequest], ChatRefusal | None]
+Check = Callable[[ReceivedRequest], None]
 ErrorRenderer = Callable[[ChatRefusal], Any]
+MismatchWords = Callable[[ShapeMismatch, ReceivedRequest], ChatRefusal]
+"""How a service refuses what does not fit its types."""
+
+
+def fits(shape: Shape, refuse: MismatchWords, *, nulls: bool = True) -> Check:
+    """A check of the whole body. Without `nulls`, null for a top-level key counts as absent."""
+
+    def check(request: ReceivedRequest) -> None:
+        body = request.body if nulls else {key: value for key, value in request.body.items() if value is not None}
+        try:
+            shape(body, ())
+        except ShapeMismatch as mismatch:
+            raise refuse(mismatch, request) from None
+
+    return check
 
 
 def render_openai_error(refusal: ChatRefusal) -> Any:
@@ -64,7 +81,7 @@ def render_openai_error(refusal: ChatRefusal) -> Any:
     return {
         "error": {
             "message": refusal.message,
-            "type": refusal.type,
+            "type": refusal.kind,
             "param": refusal.param,
             "code": refusal.code,
             **refusal.more,
@@ -72,23 +89,13 @@ def render_openai_error(refusal: ChatRefusal) -> Any:
     }
 
 
-def first_refusal(request: ReceivedRequest, checks: Iterable[Check]) -> ChatRefusal | None:
-    """The first refusal of these checks, in their order."""
-    for check in checks:
-        refusal = check(request)
-        if refusal is not None:
-            return refusal
-    return None
-
-
-def check_minimal(request: ReceivedRequest) -> ChatRefusal | None:
+def check_minimal(request: ReceivedRequest) -> None:
     """The only check of a lenient server: messages are a list of objects with roles."""
     messages = request.body.get("messages")
-    if isinstance(messages, list) and all(
+    if not isinstance(messages, list) or not all(
         isinstance(one, dict) and isinstance(one.get("role"), str) for one in messages
     ):
-        return None
-    return ChatRefusal(400, "'messages' must be an array of objects with a role.", param="messages")
+        raise ChatRefusal(400, "'messages' must be an array of objects with a role.", param="messages")
 
 
 NOT_JSON = ChatRefusal(400, "We could not parse the JSON body of your request.")
@@ -197,10 +204,13 @@ class ChatService:
             return None
         if request.model and not replace(self.options, known=self.listed_models).knows(request.model):
             return self.render_fault(FaultKind.MODEL, request)
-        refusal = first_refusal(request, self.checks if self.options.strict else (check_minimal,))
-        if refusal is None and self.options.overflows(chat_answers.count_prompt(request, self.style)):
-            return self.render_fault(FaultKind.CONTEXT, request)
-        return None if refusal is None else self._render(refusal)
+        try:
+            for check in self.checks if self.options.strict else (check_minimal,):
+                check(request)
+        except ChatRefusal as refusal:
+            return self._render(refusal)
+        overflows = self.options.overflows(self.count_prompt(request))
+        return self.render_fault(FaultKind.CONTEXT, request) if overflows else None
 
     def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
         policy = (self.cache_policy or partial(policy_of, self.name))(request.model)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ import orjson
 
 from dragoman.emulators.chat.answers import AnswerStyle
 from dragoman.emulators.chat.pairs import after_opening, call_ids, role
-from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, check_minimal
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, check_minimal
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 
 _SYSTEMS = ("system", "developer")
@@ -62,19 +63,18 @@ class StatedFacts:
         return self.table.get(table, {}).get(name, {})
 
 
-FactCheck = Callable[[StatedFacts, ReceivedRequest], str | None]
-"""The words of the refusal, or None."""
+FactCheck = Callable[[StatedFacts, ReceivedRequest], Iterator[str]]
+"""The words of its refusals."""
 
 
 def _messages(request: ReceivedRequest) -> list[dict[str, Any]]:
     return [message for message in request.body["messages"] if isinstance(message, dict)]
 
 
-def check_roles(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_roles(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     for at, message in enumerate(_messages(request)):
         if _is_refused_role(facts, role(message)):
-            return f"messages[{at}].role: unexpected role '{role(message)}'"
-    return None
+            yield f"messages[{at}].role: unexpected role '{role(message)}'"
 
 
 def _is_refused_role(facts: StatedFacts, name: str) -> bool:
@@ -87,17 +87,16 @@ def _is_refused_role(facts: StatedFacts, name: str) -> bool:
     return name not in _ROLES and facts.refuses("unknown_role")
 
 
-def check_systems(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_systems(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     messages = _messages(request)
     opening = len(messages) - len(after_opening(messages))
     if opening > 1 and facts.get("system_count") == "one":
-        return "only one system message is supported"
+        yield "only one system message is supported"
     for at in range(opening, len(messages)):
         if role(messages[at]) in _SYSTEMS and not _may_stand(facts, messages, at):
-            return "System message must be at the beginning."
+            yield "System message must be at the beginning."
     if facts.refuses("system_only") and opening == len(messages):
-        return "there is no user message"
-    return None
+        yield "there is no user message"
 
 
 def _may_stand(facts: StatedFacts, messages: list[dict[str, Any]], at: int) -> bool:
@@ -111,29 +110,25 @@ def _may_stand(facts: StatedFacts, messages: list[dict[str, Any]], at: int) -> b
     return place == "anywhere" or (before in ("user", "tool") and after == "assistant")
 
 
-def check_order(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_order(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     messages = _messages(request)
     turns = [role(one) for one in messages if role(one) not in _SYSTEMS]
     if turns and facts.get("first_turn") == "user" and turns[0] != "user":
-        return "the first message must use the 'user' role"
+        yield "the first message must use the 'user' role"
     if turns and facts.get("last_turn") == "user" and turns[-1] == "assistant":
-        return "expected last role user or tool"
+        yield "expected last role user or tool"
     if facts.refuses("repeated_last") and turns[-2:] == ["assistant", "assistant"]:
-        return "two assistant messages at the end"
+        yield "two assistant messages at the end"
     for before, after in pairwise(turns):
         if before == after and before in ("user", "assistant") and facts.refuses("repeated_roles"):
-            return "conversation roles must alternate"
+            yield "conversation roles must alternate"
         if (before, after) == ("tool", "user") and facts.refuses("user_after_tool"):
-            return "unexpected role 'user' after role 'tool'"
-    return None
+            yield "unexpected role 'user' after role 'tool'"
 
 
-def check_contents(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_contents(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     for at, message in enumerate(_messages(request)):
-        fault = next(_content_faults(facts, message), None)
-        if fault is not None:
-            return f"messages[{at}]: {fault}"
-    return None
+        yield from (f"messages[{at}]: {fault}" for fault in _content_faults(facts, message))
 
 
 def _content_faults(facts: StatedFacts, message: dict[str, Any]) -> Iterator[str]:
@@ -194,14 +189,13 @@ def _takes_medium(facts: StatedFacts, medium: str, kind: str) -> bool:
     return medium != "document" or not form or kind == form
 
 
-def check_fields(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_fields(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     for at, message in enumerate(_messages(request)):
         for key in message:
             if _is_refused_field(facts, key, message):
-                return f"messages[{at}]: unknown field '{key}'"
+                yield f"messages[{at}]: unknown field '{key}'"
         if message.get("tool_calls") == [] and _refuses_no_calls(facts):
-            return f"messages[{at}].tool_calls: must not be empty"
-    return None
+            yield f"messages[{at}].tool_calls: must not be empty"
 
 
 def _refuses_no_calls(facts: StatedFacts) -> bool:
@@ -227,19 +221,16 @@ def _is_refused_field(facts: StatedFacts, key: str, message: dict[str, Any]) -> 
 _TOOL_NEEDS = ("tool-turns", "tool-exchanges")
 
 
-def check_calls(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_calls(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     seen: set[str] = set()
     for at, message in enumerate(_messages(request)):
         ids = call_ids(message)
-        fault = next(_call_faults(facts, message), None)
-        if fault is not None:
-            return f"messages[{at}].{fault}"
+        yield from (f"messages[{at}].{fault}" for fault in _call_faults(facts, message))
         if len({*ids}) < len(ids) and facts.refuses("duplicate_ids_in_turn"):
-            return f"messages[{at}].tool_calls: an id is there twice"
+            yield f"messages[{at}].tool_calls: an id is there twice"
         if seen & {*ids} and facts.refuses("duplicate_ids"):
-            return f"messages[{at}].tool_calls: an id was used before"
+            yield f"messages[{at}].tool_calls: an id was used before"
         seen |= {*ids}
-    return None
 
 
 def _call_faults(facts: StatedFacts, message: dict[str, Any]) -> Iterator[str]:
@@ -270,13 +261,9 @@ def _is_object(text: Any) -> bool:
         return False
 
 
-def check_pairs(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_pairs(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     """Each call has one result, right behind it and in order, as far as the facts want that."""
     messages = _messages(request)
-    return next(_pair_faults(facts, messages), None)
-
-
-def _pair_faults(facts: StatedFacts, messages: list[dict[str, Any]]) -> Iterator[str]:
     for at, message in enumerate(messages):
         if role(message) == "tool" and facts.refuses("orphan_result") and not _is_answer(messages, at):
             yield f"messages[{at}]: a result without its call"
@@ -308,24 +295,23 @@ def _answer_faults(facts: StatedFacts, messages: list[dict[str, Any]], at: int, 
         yield f"messages[{at}]: results in another order than their calls"
 
 
-def check_tools(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_tools(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     tools, messages = request.body.get("tools"), _messages(request)
     if "functions" in request.body and facts.refuses("legacy_calls"):
-        return "unknown field 'functions'"
+        yield "unknown field 'functions'"
     if tools == [] and facts.refuses("empty_tools"):
-        return "tools must not be empty"
+        yield "tools must not be empty"
     if tools and facts.refuses("tools"):
-        return "the model does not support tools"
+        yield "the model does not support tools"
     called = any(call_ids(message) or role(message) == "tool" for message in messages)
     if called and not tools and facts.refuses("undeclared_tools"):
-        return "there are calls and no tools"
+        yield "there are calls and no tools"
     entries = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
     for at, tool in enumerate(entries):
-        fault = next(_tool_faults(facts, tool), None)
-        if fault is not None:
-            return f"tools[{at}]: {fault}"
+        yield from (f"tools[{at}]: {fault}" for fault in _tool_faults(facts, tool))
     names = [str(_function(tool).get("name")) for tool in entries]
-    return "two tools have one name" if len({*names}) < len(names) and facts.refuses("duplicate_tools") else None
+    if len({*names}) < len(names) and facts.refuses("duplicate_tools"):
+        yield "two tools have one name"
 
 
 def _function(tool: dict[str, Any]) -> dict[str, Any]:
@@ -352,20 +338,22 @@ def _tool_faults(facts: StatedFacts, tool: dict[str, Any]) -> Iterator[str]:
         yield "parameters are required"
 
 
-def check_choice(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_choice(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     choice = request.body.get("tool_choice")
     if choice is None:
-        return None
+        return
     if not request.body.get("tools") and facts.refuses("choice_without_tools"):
-        return "When using `tool_choice`, `tools` must be set."
+        yield "When using `tool_choice`, `tools` must be set."
     kind = _choice_kind(choice)
     if kind == "odd":
-        is_taken = choice in facts.get("odd_choices", ()) or not facts.refuses("odd_choice")
-        return None if is_taken else f"invalid tool_choice: {choice}"
+        if choice not in facts.get("odd_choices", ()) and facts.refuses("odd_choice"):
+            yield f"invalid tool_choice: {choice}"
+        return
     if kind in ("required", "named") and facts.refuses("forced_choice_thinking") and facts.thinks(request.body):
-        return "Thinking mode does not support this tool_choice"
+        yield "Thinking mode does not support this tool_choice"
     known = facts.get("tool_choices")
-    return f"invalid tool_choice: {kind}" if known is not None and kind not in known else None
+    if known is not None and kind not in known:
+        yield f"invalid tool_choice: {kind}"
 
 
 def _choice_kind(choice: Any) -> str:
@@ -374,26 +362,25 @@ def _choice_kind(choice: Any) -> str:
     return "allowed" if isinstance(choice, dict) and choice.get("type") == "allowed_tools" else "named"
 
 
-def check_format(facts: StatedFacts, request: ReceivedRequest) -> str | None:
+def check_format(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
     wanted = request.body.get("response_format")
     kind = wanted.get("type") if isinstance(wanted, dict) else None
     known = facts.get("response_formats")
     if kind not in ("json_object", "json_schema"):
-        return None
+        return
     name = "json" if kind == "json_object" else "schema"
     if known is not None and name not in known:
-        return f"response_format: {kind} is not supported"
+        yield f"response_format: {kind} is not supported"
     if request.body.get("tools") and facts.refuses("format_with_tools"):
-        return "response_format beside tools is not supported"
+        yield "response_format beside tools is not supported"
     if (
         kind == "json_object"
         and facts.refuses("json_word")
         and b"json" not in orjson.dumps(request.body["messages"]).lower()
     ):
-        return "'messages' must contain the word 'json'"
+        yield "'messages' must contain the word 'json'"
     if kind == "json_schema" and facts.refuses("format_without_schema") and not _has_schema(wanted):
-        return "json_schema.schema is required"
-    return None
+        yield "json_schema.schema is required"
 
 
 def _has_schema(wanted: Mapping[str, Any]) -> bool:
@@ -401,11 +388,8 @@ def _has_schema(wanted: Mapping[str, Any]) -> bool:
     return isinstance(given, dict) and "schema" in given
 
 
-def check_settings(facts: StatedFacts, request: ReceivedRequest) -> str | None:
-    return next(_setting_faults(facts, request.body), None)
-
-
-def _setting_faults(facts: StatedFacts, body: Mapping[str, Any]) -> Iterator[str]:
+def check_settings(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
+    body = request.body
     for key, value in body.items():
         if value is None:
             if facts.refuses("null_settings"):
@@ -459,21 +443,18 @@ CHECKS: tuple[FactCheck, ...] = (
 )
 
 
-def _bound(check: FactCheck, facts: StatedFacts) -> Check:
-    def bound(request: ReceivedRequest) -> ChatRefusal | None:
-        words = check(facts, request)
-        return None if words is None else ChatRefusal(400, words)
-
-    return bound
+def _refuse(facts: StatedFacts, request: ReceivedRequest) -> None:
+    for check in CHECKS:
+        for words in check(facts, request):
+            raise ChatRefusal(400, words)
 
 
 def stated(facts: Mapping[str, Any], model: str = "some-model") -> ChatService:
     """The server of these facts."""
-    table = StatedFacts(facts)
     return ChatService(
         name="stated-facts",
         options=EmulatorOptions(),
-        checks=(check_minimal, *(_bound(check, table) for check in CHECKS)),
+        checks=(check_minimal, partial(_refuse, StatedFacts(facts))),
         style=AnswerStyle(),
         example_model=model,
     )

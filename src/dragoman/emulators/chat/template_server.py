@@ -60,7 +60,7 @@ def template_check(text: str) -> Check:
     except TemplateError as error:
         raise BadTemplateError(f"the chat template is not Jinja: {error}") from error
 
-    def check(request: ReceivedRequest) -> ChatRefusal | None:
+    def check(request: ReceivedRequest) -> None:
         try:
             template.render(
                 messages=[_with_parts_and_calls(message) for message in request.body["messages"]],
@@ -70,10 +70,9 @@ def template_check(text: str) -> Check:
                 eos_token="</s>",  # noqa: S106
             )
         except TemplateError as error:
-            return ChatRefusal(400, str(error))
+            raise ChatRefusal(400, str(error)) from None
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            return ChatRefusal(400, f"{type(error).__name__}: {error}")
-        return None
+            raise ChatRefusal(400, f"{type(error).__name__}: {error}") from None
 
     return check
 

@@ -19,7 +19,7 @@ def sign_call(request: ReceivedRequest, tool_call: ModelCall, index: int) -> dic
     return {"extra_content": {"google": {"thought_signature": signature}}}
 
 
-def check_signed_calls(request: ReceivedRequest, strict: bool) -> ChatRefusal | None:
+def check_signed_calls(request: ReceivedRequest, strict: bool) -> None:
     """Since the last user turn the first call of each turn is signed, and every signature is Google's own."""
     messages = request.body["messages"]
     since = max((at for at, message in enumerate(messages) if role(message) == "user"), default=-1)
@@ -28,10 +28,9 @@ def check_signed_calls(request: ReceivedRequest, strict: bool) -> ChatRefusal | 
         for index, tool_call in enumerate(message.get("tool_calls") or ()):
             signature = _signature(tool_call)
             if not signature and index == 0 and at > since and needed:
-                return ChatRefusal(400, describe_missing(tool_call["function"]["name"], at + 1, AI_STUDIO))
+                raise ChatRefusal(400, describe_missing(tool_call["function"]["name"], at + 1, AI_STUDIO))
             if not is_good(signature, issuer(AI_STUDIO, request.model), strict):
-                return ChatRefusal(400, "Corrupted thought signature.")
-    return None
+                raise ChatRefusal(400, "Corrupted thought signature.")
 
 
 def _signature(tool_call: dict[str, Any]) -> str:

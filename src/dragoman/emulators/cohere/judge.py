@@ -10,6 +10,7 @@ from dragoman.emulators.chat.pairs import call_ids, orphan_results, role, unansw
 from dragoman.emulators.cohere.request_types import REQUEST, sentence
 from dragoman.emulators.cohere.schemas import schema_errors
 from dragoman.emulators.native_api import ProviderRefusal
+from dragoman.emulators.request_shape import ShapeMismatch
 
 _TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RANGES = {"temperature": (0, 2), "p": (0.01, 0.99), "k": (0, 500)}
@@ -25,10 +26,11 @@ def check(body: dict[str, Any]) -> None:
     """Raise the first error that the service would report."""
     if not body.get("model"):
         raise CohereRefusal("a model parameter is required for this endpoint.")
-    found = REQUEST(body, ())
-    if found is not None:
+    try:
+        REQUEST(body, ())
+    except ShapeMismatch as found:
         status, words = sentence(found)
-        raise CohereRefusal(words, status)
+        raise CohereRefusal(words, status) from None
     for errors in (_turn_errors, _call_errors, _tool_errors, _setting_errors, _format_errors):
         for words in errors(body):
             raise CohereRefusal(words)

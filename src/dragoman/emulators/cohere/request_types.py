@@ -7,6 +7,7 @@ from typing import Any
 
 from dragoman.emulators.request_shape import (
     MismatchKind,
+    Path,
     RecordShape,
     Shape,
     ShapeMismatch,
@@ -61,8 +62,9 @@ _FORMATS: Mapping[str, Shape] = {
 _MODES = one_of("ENABLED", "DISABLED", "FAST", "ACCURATE", "OFF", "enabled", "disabled", "fast", "accurate", "off")
 
 
-def _document(value: Any, path: tuple[str | int, ...]) -> ShapeMismatch | None:
-    return None if isinstance(value, str) else _DOCUMENT(value, path)
+def _document(value: Any, path: Path) -> None:
+    if not isinstance(value, str):
+        _DOCUMENT(value, path)
 
 
 REQUEST = RecordShape(
@@ -99,7 +101,7 @@ def sentence(found: ShapeMismatch) -> tuple[int, str]:
             return 422, f"unknown field: parameter '{found.path[-1]}' is not a valid field. {_PROPER}"
         case MismatchKind.MISSING:
             return 400, f"invalid request: {place} is required."
-        case MismatchKind.CHOICE:
+        case MismatchKind.CHOICE | MismatchKind.TAG:
             return 400, f"invalid request: {place} must be one of: {', '.join(found.choices)}."
     given = type(found.value).__name__
     return 400, f"invalid type: parameter {place} is of type {given} but should be of type {found.expected}. {_PROPER}"

@@ -8,6 +8,7 @@ from typing import Any
 from dragoman.emulators.chat.openai import request_types as words
 from dragoman.emulators.chat.service import ChatRefusal
 from dragoman.emulators.native_api import FieldCheck, ProviderRefusal, anything
+from dragoman.emulators.request_shape import MismatchKind, ShapeMismatch
 
 
 class ResponsesRefusal(ProviderRefusal):
@@ -76,9 +77,9 @@ def number(low: float, high: float) -> FieldCheck:
     def check(value: Any, at: str) -> None:
         typed(value, at)
         if value < low:
-            raise _raised(words.below(at, "decimal", low, value))
+            raise _raised(_out(MismatchKind.BELOW, at, "a decimal", low, value))
         if value > high:
-            raise _raised(words.above(at, "decimal", high, value))
+            raise _raised(_out(MismatchKind.ABOVE, at, "a decimal", high, value))
 
     return check
 
@@ -90,9 +91,13 @@ def integer(low: int | None = None) -> FieldCheck:
     def check(value: Any, at: str) -> None:
         typed(value, at)
         if low is not None and value < low:
-            raise _raised(words.below(at, "integer", low, value))
+            raise _raised(_out(MismatchKind.BELOW, at, "an integer", low, value))
 
     return check
+
+
+def _out(kind: MismatchKind, at: str, expected: str, limit: float, value: Any) -> ChatRefusal:
+    return words.mismatch_refusal(ShapeMismatch(kind, (at,), value, expected, limit=limit))
 
 
 def sized(low: int, high: int) -> FieldCheck:

@@ -6,6 +6,8 @@ supports, missing content, pairs of calls and results.
 
 from __future__ import annotations
 
+from functools import cache
+
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, detailed_usage
 from dragoman.emulators.chat.found_pages import render_citations
@@ -14,11 +16,11 @@ from dragoman.emulators.chat.openai import settings as settings
 from dragoman.emulators.chat.openai import tools as tools
 from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.openai.request_types import mismatch_refusal, missing
-from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, ChatService, Check
+from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, ChatService, Check, fits
 from dragoman.emulators.forwarding import JoinedApis
 from dragoman.emulators.openai_responses.emulator import Responses
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
-from dragoman.emulators.request_shape import RecordShape, Shape, anything, items, tagged, text, text_up_to
+from dragoman.emulators.request_shape import RecordShape, Shape, text_up_to
 
 ANSWER_STYLE = AnswerStyle(
     render_usage=detailed_usage,
@@ -28,23 +30,25 @@ ANSWER_STYLE = AnswerStyle(
 )
 
 
-def check_model(request: ReceivedRequest) -> ChatRefusal | None:
-    if request.model:
-        return None
-    return ChatRefusal(400, "you must provide a model parameter")
+def check_model(request: ReceivedRequest) -> None:
+    if not request.model:
+        raise ChatRefusal(400, "you must provide a model parameter")
 
 
-def check_messages_given(request: ReceivedRequest) -> ChatRefusal | None:
-    return missing("messages") if request.body.get("messages") is None else None
+def check_messages_given(request: ReceivedRequest) -> None:
+    if request.body.get("messages") is None:
+        raise missing("messages")
 
 
-def _published(call: RecordShape) -> RecordShape:
+@cache
+def _published(longest_id: int, numbered_calls: bool) -> RecordShape:
     """The published types, what recorded requests show as accepted beyond them, and limits that OpenAI reports."""
-    calls = items(tagged("type", {**chat_types.CALLS, "function": call}), nonempty=True)
-    assistant = chat_types.ASSISTANT.adding({"annotations": anything, "tool_calls": calls})
-    result = chat_types.TOOL_RESULT.adding({"name": text, "content": chat_types.content(messages.RESULT_PARTS)})
     more: dict[str, Shape] = {
-        "messages": chat_types.with_messages({**chat_types.MESSAGES, "assistant": assistant, "tool": result}),
+        "messages": messages.shape(longest_id, numbered_calls),
+        "tools": tools.declared,
+        "response_format": tools.RESPONSE_FORMAT,
+        "stop": settings.stop,
+        "metadata": settings.metadata,
         "user": text_up_to(64),
         "prompt_cache_key": text_up_to(64),
         "safety_identifier": text_up_to(128),  # 64 in the OpenAPI, 128 in the package
@@ -52,19 +56,15 @@ def _published(call: RecordShape) -> RecordShape:
     return chat_types.REQUEST.adding(more, required=("messages",))
 
 
-PUBLISHED = _published(chat_types.FUNCTION_CALL)
-_ON_4_1 = _published(chat_types.FUNCTION_CALL.adding({"index": anything}))  # recorded once, on that family
-
-
-def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """What the checks before have not met: every other mismatch with the published types.
+def check_published(request: ReceivedRequest) -> None:
+    """The published types.
 
     Null for a known top-level key counts as absent: recorded for `tools`, `tool_choice` and `response_format`, whose
     types do not allow it.
     """
-    shape = _ON_4_1 if chat_model(request.model).name.startswith("gpt-4.1") else PUBLISHED
-    mismatch = shape({key: value for key, value in request.body.items() if value is not None}, ())
-    return None if mismatch is None else mismatch_refusal(mismatch)
+    model = chat_model(request.model)
+    on_4_1 = model.name.startswith("gpt-4.1")  # recorded once, on that family: calls with `index`
+    fits(_published(messages.longest_id(model), on_4_1), mismatch_refusal, nulls=False)(request)
 
 
 CHECKS: tuple[Check, ...] = (
@@ -72,15 +72,12 @@ CHECKS: tuple[Check, ...] = (
     settings.check_retention,
     check_messages_given,
     settings.check_known,
-    messages.check_shape,
-    tools.check_tools,
-    tools.check_tool_choice,
-    settings.check_types,
-    tools.check_response_format,
+    check_published,
+    tools.check_choice,
+    settings.check_stream_options,
     messages.check_capabilities,
     settings.check_supported,
     messages.check_content,
-    check_published,
     settings.check_json_mentioned,
     messages.check_pairs,
 )

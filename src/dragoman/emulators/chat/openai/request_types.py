@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.chat.service import ChatRefusal
+from dragoman.emulators.provider import ReceivedRequest
 from dragoman.emulators.request_shape import MismatchKind, Path, ShapeMismatch
 
 _KINDS: tuple[tuple[type, str], ...] = (
@@ -44,6 +45,11 @@ def empty_array(path: str) -> ChatRefusal:
     return ChatRefusal(400, f"Invalid '{path}': {sentence}", param=path, code="empty_array")
 
 
+def array_too_long(path: str, limit: int, value: list[Any]) -> ChatRefusal:
+    sentence = f"Expected an array with maximum length {limit}, but got an array with length {len(value)} instead."
+    return ChatRefusal(400, f"Invalid '{path}': array too long. {sentence}", param=path, code="array_above_max_length")
+
+
 def not_among(path: str, value: Any, known: tuple[str, ...]) -> ChatRefusal:
     listed = ", ".join(f"'{one}'" for one in known[:-1]) + f", and '{known[-1]}'" if len(known) > 1 else f"'{known[0]}'"
     sentence = f"Invalid value: '{value}'. Supported values are: {listed}."
@@ -62,14 +68,13 @@ def empty_string(path: str) -> ChatRefusal:
     return ChatRefusal(400, f"Invalid '{path}': {sentence}", param=path, code="empty_string")
 
 
-def below(path: str, noun: str, least: float, value: Any) -> ChatRefusal:
-    sentence = f"{noun} below minimum value. Expected a value >= {least:g}, but got {value} instead."
-    return ChatRefusal(400, f"Invalid '{path}': {sentence}", param=path, code=f"{noun}_below_min_value")
-
-
-def above(path: str, noun: str, most: float, value: Any) -> ChatRefusal:
-    sentence = f"{noun} above maximum value. Expected a value <= {most:g}, but got {value} instead."
-    return ChatRefusal(400, f"Invalid '{path}': {sentence}", param=path, code=f"{noun}_above_max_value")
+def _out_of_range(path: str, mismatch: ShapeMismatch) -> ChatRefusal:
+    noun = mismatch.expected.rsplit(" ", 1)[-1]
+    least = mismatch.kind is MismatchKind.BELOW
+    bound, word, sign = ("minimum", "below", ">=") if least else ("maximum", "above", "<=")
+    value = float(mismatch.value) if noun == "decimal" and not least else mismatch.value
+    sentence = f"{noun} {word} {bound} value. Expected a value {sign} {mismatch.limit:g}, but got {value} instead."
+    return ChatRefusal(400, f"Invalid '{path}': {sentence}", param=path, code=f"{noun}_{word}_{bound[:3]}_value")
 
 
 def unsupported_parameter(name: str, hint: str = "") -> ChatRefusal:
@@ -88,7 +93,7 @@ def bracketed(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
-def mismatch_refusal(mismatch: ShapeMismatch) -> ChatRefusal:
+def mismatch_refusal(mismatch: ShapeMismatch, request: ReceivedRequest | None = None) -> ChatRefusal:
     """A value that does not fit the published types, in OpenAI's words."""
     path = bracketed(mismatch.path)
     match mismatch.kind:
@@ -98,11 +103,17 @@ def mismatch_refusal(mismatch: ShapeMismatch) -> ChatRefusal:
             return unknown(path)
         case MismatchKind.TYPE:
             return wrong_type(path, mismatch.expected, mismatch.value)
-        case MismatchKind.CHOICE:
+        case MismatchKind.CHOICE | MismatchKind.TAG:
             return not_among(path, mismatch.value, mismatch.choices)
         case MismatchKind.EMPTY_LIST:
             return empty_array(path)
         case MismatchKind.EMPTY_TEXT:
             return empty_string(path)
         case MismatchKind.TOO_LONG:
-            return too_long(path, mismatch.limit, mismatch.value)
+            return too_long(path, int(mismatch.limit), mismatch.value)
+        case MismatchKind.PATTERN:
+            sentence = f"Expected a string that matches the pattern '{mismatch.expected}'."
+            words = f"Invalid '{path}': string does not match pattern. {sentence}"
+            return ChatRefusal(400, words, param=path, code="invalid_value")
+        case MismatchKind.BELOW | MismatchKind.ABOVE:
+            return _out_of_range(path, mismatch)
