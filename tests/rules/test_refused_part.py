@@ -485,3 +485,94 @@ def test_a_picture_that_was_made_goes_to_the_user_turn_after_all_messages_of_the
     turns = json.loads(adapted.body)["messages"]
     assert [block["type"] for block in turns[-1]["content"]] == ["image", "text"]
     assert turns[-1]["content"][0]["source"]["data"] == "iVBORw0KGgo="
+
+
+PDF, PNG, SOUND = "JVBERi0xLjQKJcfs", "iVBORw0KGgoAAAAN", "UklGRiQAAABXQVZF"
+
+
+def in_chat(part: dict[str, Any]) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": [{"type": "text", "text": "See?"}, part]}]}
+
+
+def pictured(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def filed(url: str) -> dict[str, Any]:
+    return {"type": "file", "file": {"file_data": url, "filename": "a"}}
+
+
+UNDER_OTHER_NAMES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+    "a PDF as a picture": (
+        pictured(f"data:application/pdf;base64,{PDF}"),
+        "anthropic/claude-sonnet-4-6",
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": PDF}},
+    ),
+    "a PDF as a picture, in the target's own dialect": (
+        pictured(f"data:application/pdf;base64,{PDF}"),
+        "openai/gpt-4o",
+        {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PDF}", "filename": "untitled"}},
+    ),
+    "a PDF by URL as a picture": (
+        pictured("https://example.com/a.pdf?v=2"),
+        "anthropic/claude-sonnet-4-6",
+        {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf?v=2"}},
+    ),
+    "a sound as a picture": (
+        pictured(f"data:audio/wav;base64,{SOUND}"),
+        "mistral/mistral-large-latest",
+        {"type": "input_audio", "input_audio": {"data": SOUND, "format": "wav"}},
+    ),
+    "a picture as a file": (
+        filed(f"data:image/png;base64,{PNG}"),
+        "anthropic/claude-sonnet-4-6",
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+    ),
+    "a picture of no type": (
+        pictured(f"data:;base64,{PNG}"),
+        "anthropic/claude-sonnet-4-6",
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+    ),
+    "a PDF of a type that says nothing": (
+        pictured(f"data:application/octet-stream;base64,{PDF}"),
+        "openai-responses/gpt-5",
+        {"type": "input_file", "file_data": f"data:application/pdf;base64,{PDF}"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNDER_OTHER_NAMES)
+def test_media_under_the_name_of_another_kind_is_given_as_what_it_is(name: str) -> None:
+    part, target, meant = UNDER_OTHER_NAMES[name]
+    done = adapt(in_chat(part), target=target)
+    messages = done.json.get("messages") or done.json["input"]
+    assert messages[0]["content"][1] == meant
+    assert [(one.rule, one.loses, one.at) for one in done.changes][:1] == [
+        ("refused-part", "nothing", "/messages/0/content/1")
+    ]
+
+
+def test_a_picture_in_a_file_moves_out_of_a_result_as_a_picture() -> None:
+    output = [{"type": "input_file", "filename": "a.png", "file_data": f"data:image/png;base64,{PNG}"}]
+    turns = [
+        {"role": "user", "content": "Look."},
+        {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": output},
+    ]
+    done = adapt({"input": turns}, source="openai-responses", target="mistral/mistral-large-latest")
+    assert done.json["messages"][-2]["content"] == "[image: see the next message]"
+    assert done.json["messages"][-1]["content"] == [pictured(f"data:image/png;base64,{PNG}")]
+
+
+@pytest.mark.parametrize("data", ["!!!!", "AAAA", ""])
+def test_bytes_that_show_nothing_stay_what_they_are_called(data: str) -> None:
+    done = adapt(in_chat(pictured(f"data:;base64,{data}")), target="mistral/mistral-large-latest")
+    assert [one.did for one in done.changes] == ["put a line of text in place of an image"]
+
+
+def test_a_target_that_takes_it_under_that_name_gets_it_so() -> None:
+    """Gemini's own dialect and its Chat endpoint know media by their type alone."""
+    wire = {"contents": [{"role": "user", "parts": [{"inlineData": {"mimeType": "application/pdf", "data": PDF}}]}]}
+    assert not adapt(wire, target="gemini/gemini-2.5-flash").changes
+    named = in_chat(filed(f"data:image/png;base64,{PNG}"))
+    assert not adapt(named, target="openai/gpt-4o").changes

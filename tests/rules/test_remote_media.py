@@ -9,7 +9,8 @@ from tests.rules.runs import CHAT, facts, run, sent
 
 from dragoman.conversation.parts import Inline, Media
 from dragoman.profiles.facts import Facts
-from dragoman.rules.media.remote_media import recognise, remote_media
+from dragoman.rules.media.remote_media import remote_media
+from dragoman.wire.media_types import recognise
 
 URL = "https://a/b.png"
 PNG = b"\x89PNG\r\n"

@@ -174,6 +174,12 @@ class MediaKind(StrEnum):
     DOCUMENT = "document"
     VIDEO = "video"
 
+    @classmethod
+    def of(cls, media_type: str) -> MediaKind:
+        """The kind of media that a type belongs to."""
+        head = media_type.partition("/")[0]
+        return cls(head) if head in ("image", "audio", "video") else cls.DOCUMENT
+
 
 class Inline(msgspec.Struct, frozen=True, gc=False):
     """Bytes in the request."""

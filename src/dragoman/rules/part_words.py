@@ -15,28 +15,15 @@ import msgspec
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.literals import prefixed, quote, unquote
-from dragoman.conversation.parts import Inline, Json, Media, Opaque, Plain, Remote, Stored, Text
+from dragoman.conversation.parts import Inline, Json, Media, MediaKind, Opaque, Plain, Remote, Stored, Text
 from dragoman.rules.rewriting import Swap
-
-_ALIASES = {
-    "image/jpg": "image/jpeg",
-    "image/pjpeg": "image/jpeg",
-    "image/x-png": "image/png",
-    "application/x-pdf": "application/pdf",
-}
-
-
-def usual_type(media_type: str) -> str:
-    """The registered name of a type. People write `image/jpg`, capitals, and parameters that no provider asks for."""
-    bare = media_type.partition(";")[0].strip().lower()
-    return _ALIASES.get(bare, bare)
 
 
 def in_words(part: Media) -> Swap:
     """A text in place of media: that of a document which is text, else a line that says what was there."""
     plain = part.source if isinstance(part.source, Plain) else read_text_file(part)
     if plain is None:
-        return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {_article(part)}")
+        return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {with_article(part.kind)}")
     head = f"[document: {part.title}]\n" if part.title else ""
     return Swap((Text(prefixed(head, plain.literal)),), "turned a document into text", Loss.NOTHING)
 
@@ -72,8 +59,8 @@ def _stand_in(part: Media) -> str:
     return f"[{part.kind.value}]"
 
 
-def _article(part: Media) -> str:
-    return ("an " if part.kind.value[0] in "aeiou" else "a ") + part.kind.value
+def with_article(kind: MediaKind) -> str:
+    return ("an " if kind.value[0] in "aeiou" else "a ") + kind.value
 
 
 _UNREADABLE = frozenset(

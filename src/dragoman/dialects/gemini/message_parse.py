@@ -62,6 +62,7 @@ from dragoman.dialects.shared.read_lists import BEGIN
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, split_items, split_members
+from dragoman.wire.media_types import type_of_url
 
 _BLANK_TEXT = int(Trait.BLANK_TEXT)
 _MIXED_PARTS = int(Trait.MIXED_PARTS)
@@ -585,7 +586,7 @@ def _parse_inline(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None
     if content[:1] != b'"':
         return None
     media_type = blob.mimeType or ""
-    return _compose_media(kind_of(media_type), Inline(media_type, standard_base64(content)), blob, unknown)
+    return _compose_media(MediaKind.of(media_type), Inline(media_type, standard_base64(content)), blob, unknown)
 
 
 def _parse_file(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
@@ -593,7 +594,7 @@ def _parse_file(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
     if url is None:
         return None
     name = blob.mimeType or ""
-    kind = kind_of(name or guess(url))
+    kind = MediaKind.of(name or type_of_url(url))
     name = "" if name.endswith("/*") else name
     return _compose_media(kind, Stored(url, NAME, name) if _is_stored(url) else Remote(url, name), blob, unknown)
 
@@ -620,26 +621,3 @@ def standard_base64(data: bytes) -> bytes:
 def _is_stored(url: str) -> bool:
     """Whether Google stores the file: in its Files API or in a bucket."""
     return url.startswith(("gs://", "files/")) or ("/files/" in url and "googleapis.com/" in url)
-
-
-def kind_of(media_type: str) -> MediaKind:
-    return _KINDS.get(media_type.partition("/")[0], MediaKind.DOCUMENT)
-
-
-def guess(url: str) -> str:
-    """The media type by the ending of a URL; empty if it is unknown."""
-    return _ENDINGS.get(url.partition("?")[0].rpartition(".")[2].lower(), "")
-
-
-_KINDS = {"image": MediaKind.IMAGE, "audio": MediaKind.AUDIO, "video": MediaKind.VIDEO}
-_ENDINGS = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-    "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "mp4": "video/mp4",
-    "webm": "video/webm",
-}

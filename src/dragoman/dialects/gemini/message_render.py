@@ -33,10 +33,11 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.families.tool_names import ToolNames
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.message_parse import guess, kind_of, parse_response
+from dragoman.dialects.gemini.message_parse import parse_response
 from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
 from dragoman.dialects.shared.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable
+from dragoman.wire.media_types import type_of_url
 
 _ROLES = {
     USER: b'"user"',
@@ -354,7 +355,7 @@ def _render_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> No
         uri = source.url
     out += (b'{"fileData":{"fileUri":', quote(uri))
     media_type = source.media_type
-    if not media_type and kind_of(guess(uri)) is not kind:
+    if not media_type and MediaKind.of(type_of_url(uri)) is not kind:
         media_type = "application/*" if kind is MediaKind.DOCUMENT else f"{kind.value}/*"
     if media_type:
         out += (b',"mimeType":', quote(media_type))

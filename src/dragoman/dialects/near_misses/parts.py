@@ -35,6 +35,7 @@ from dragoman.dialects.near_misses.loose_json import (
     text_of,
 )
 from dragoman.dialects.shared.parsing import OPENAI_FILES, link_literal
+from dragoman.wire.media_types import type_of_url
 
 _IDS = ("tool_use_id", "tool_call_id", "call_id", "toolUseId", "toolCallId")
 _NAMES = ("name", "tool_name", "toolName")
@@ -263,7 +264,7 @@ def _parse_document(fields: Fields) -> Part | None:
 def _parse_bytes(fields: Fields) -> Part | None:
     """Bytes of the kind that their media type says."""
     source = _parse_flat_bytes(fields)
-    return None if source is None else Media(_kind_of(source.media_type), source, hint=_hint(fields))
+    return None if source is None else Media(MediaKind.of(source.media_type), source, hint=_hint(fields))
 
 
 def _parse_resource(fields: Fields) -> Part | None:
@@ -321,14 +322,11 @@ def kind_of_source(fields: Fields) -> str:
     """What media with a source are, `image` or `document`, by their media type; empty if nothing tells."""
     source = _parse_source(fields_of(fields.get("source")))
     if type(source) is Remote:
-        ending = source.url.partition("?")[0].rpartition(".")[2].lower()
-        return "image" if ending in _PICTURE_ENDINGS else "document" if ending == "pdf" else ""
+        found = type_of_url(source.url)
+        return MediaKind.of(found).value if found.startswith(("image/", "application/")) else ""
     if source is None:
         return ""
     return "image" if type(source) is Inline and source.media_type.startswith("image/") else "document"
-
-
-_PICTURE_ENDINGS = ("png", "jpg", "jpeg", "gif", "webp")
 
 
 def _parse_source(fields: Fields | None) -> Inline | Remote | Plain | None:
@@ -368,13 +366,8 @@ def _parse_blob(fields: Fields) -> Part | None:
     media_type = text_of(first_of(blob, ("mimeType", "mime_type")))
     content, uri = blob.get("data", b""), first_of(blob, ("fileUri", "file_uri")) or b""
     if content[:1] == b'"':
-        return Media(_kind_of(media_type), Inline(media_type, content))
-    return Media(_kind_of(media_type), Remote(text_of(uri), media_type)) if uri[:1] == b'"' else None
-
-
-def _kind_of(media_type: str) -> MediaKind:
-    head = media_type.partition("/")[0]
-    return MediaKind(head) if head in ("image", "audio", "video") else MediaKind.DOCUMENT
+        return Media(MediaKind.of(media_type), Inline(media_type, content))
+    return Media(MediaKind.of(media_type), Remote(text_of(uri), media_type)) if uri[:1] == b'"' else None
 
 
 READERS: dict[str, Callable[[Fields], Part | None]] = {

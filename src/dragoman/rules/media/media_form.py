@@ -27,9 +27,9 @@ from dragoman.conversation.parts import BESIDE, Inline, Media, MediaKind, Part
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium
 from dragoman.rules.context import Context
-from dragoman.rules.part_words import usual_type
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
+from dragoman.wire.media_types import usual_type
 
 _ALL = ("*",)
 

@@ -1,14 +1,15 @@
 """A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
-Media becomes a line of text that says what was there, in a translation also media of no byte. Media in a tool's result
-moves to a user turn after the results if the target takes it there, and media of the model's own turn to the user turn
-that follows. A picture beside the content of that turn (`images`) does so too, unless the target may see it there. A
-refusal becomes text, and a document that is text becomes that text. Citations are left out. Of a provider's own block,
-such as the result of a web search or a summary, the words stay as text (`words`); what only its provider can read goes,
-and so does a block without words. `drop` leaves such blocks out.
+Media becomes a line of text that says what was there, in a translation also media of no byte. A PDF as `image_url`, and
+other media under the name of another kind, is given as what its type says, or as what its bytes show. Media in a tool's
+result moves to a user turn after the results if the target takes it there, and media of the model's own turn to the
+user turn that follows. A picture beside the content of that turn (`images`) does so too, unless the target may see it
+there. A refusal becomes text, and a document that is text becomes that text. Citations are left out. Of a block of a
+provider's own, such as the result of a web search or a summary, the words stay as text (`words`); what only its
+provider can read goes, and so does a block without words. `drop` leaves such blocks out.
 
 Loses content if there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
-whose words stay, and media that moves lose metadata; a document given as text loses nothing.
+whose words stay, and media that moves lose metadata; media given as another kind, or a document as text, loses nothing.
 
 For `deepseek/deepseek-chat`:
 
@@ -35,6 +36,7 @@ from dragoman.conversation.parts import (
     Citation,
     Inline,
     Media,
+    MediaKind,
     Opaque,
     Part,
     Plain,
@@ -49,9 +51,10 @@ from dragoman.profiles.facts import Facts, Medium, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import sees_beside
 from dragoman.rules.native_kinds import takes_block
-from dragoman.rules.part_words import LISTINGS, MARKS, THOUGHTS, block_words, in_words, read_text_file, usual_type
+from dragoman.rules.part_words import LISTINGS, MARKS, THOUGHTS, block_words, in_words, read_text_file, with_article
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
+from dragoman.wire.media_types import find_type, usual_type
 
 REFUSES = Stance.REFUSES
 
@@ -66,7 +69,8 @@ REFUSES = Stance.REFUSES
 )
 def refused_part(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    moved = _move_to_users(conversation, context)
+    named = rewrite_parts(conversation, lambda message, part: _give_as_meant(part, context), inside_results=True)
+    moved = _move_to_users(named.conversation, context)
 
     def taken(message: Message, part: Part) -> Swap | None:
         match part:
@@ -83,8 +87,9 @@ def refused_part(conversation: Conversation, context: Context) -> Rewrite:
         return None
 
     done = rewrite_parts(moved.conversation, taken, inside_results=True)
-    notes = moved.notes + done.notes
-    if moved.notes and done.notes:
+    steps = [step.notes for step in (named, moved, done) if step.notes]
+    notes = sum(steps, ())
+    if len(steps) > 1:
         notes = _in_order(notes, moved.conversation.messages)
     return Rewrite(done.conversation, notes)
 
@@ -96,6 +101,23 @@ def _in_order(notes: tuple[Note, ...], messages: tuple[Message, ...]) -> tuple[N
     for message in messages:
         home = homes[id(message)] = message.at if message.at != MADE else home
     return tuple(sorted(notes, key=lambda note: homes.get(id(note.message), note.message.at if note.message else 0)))
+
+
+def _give_as_meant(part: Part, context: Context) -> Swap | None:
+    """Media under the name of another kind, as the kind that it is. In its own dialect a target may take it."""
+    if type(part) is not Media or not isinstance(part.source, (Inline, Remote)):
+        return None
+    facts, source, found = context.facts, part.source, find_type(part.source)
+    kind = MediaKind.of(found)
+    if not found or (kind is part.kind and (type(source) is Remote or found == usual_type(source.media_type))):
+        return None
+    if type(source) is Remote and not facts.medium(kind.value).takes_url(source.url):
+        return None
+    if not context.translated and not _is_refused(Role.USER, part, facts.medium(part.kind.value), facts):
+        return None
+    detail = part.detail if kind is MediaKind.IMAGE else None
+    made = replace(part, kind=kind, source=replace(source, media_type=found), detail=detail, wire_form="")
+    return Swap((made,), f"gave {with_article(part.kind)} as {with_article(kind)} of the type {found}", Loss.NOTHING)
 
 
 def _read_out(part: Opaque, context: Context) -> Swap:

@@ -31,15 +31,7 @@ from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
-
-_MAGIC = (
-    (b"\x89PNG", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"%PDF", "application/pdf"),
-    (b"ID3", "audio/mpeg"),
-    (b"OggS", "audio/ogg"),
-)
+from dragoman.wire.media_types import recognise
 
 
 @rule(
@@ -61,15 +53,6 @@ def remote_media(conversation: Conversation, context: Context) -> Rewrite:
         return Swap((replace(part, source=inline),), "put the fetched bytes in place of a URL")
 
     return rewrite_parts(conversation, fetched, inside_results=True)
-
-
-def recognise(content: bytes) -> str:
-    """The media type by the first bytes."""
-    if content[:4] == b"RIFF":
-        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(content[8:12], "")
-    if content[4:8] == b"ftyp":
-        return "video/mp4"
-    return next((name for magic, name in _MAGIC if content.startswith(magic)), "")
 
 
 def wanted(media: Iterable[Media], context: Context) -> tuple[str, ...]:
