@@ -72,9 +72,9 @@ _SERVER = _FUNCTION.adding(
 )
 
 
-def _tool(value: Any, path: Path) -> ShapeMismatch | None:
+def _tool(value: Any, path: Path) -> None:
     """A function, a tool of Groq's own by its type alone, or a server of tools."""
-    return (_SERVER if isinstance(value, dict) and value.get("type") == "mcp" else _FUNCTION)(value, path)
+    (_SERVER if isinstance(value, dict) and value.get("type") == "mcp" else _FUNCTION)(value, path)
 
 
 _REQUEST = RecordShape(

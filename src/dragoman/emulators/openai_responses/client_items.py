@@ -2,88 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from dragoman.emulators.native_api import FieldCheck, anything, nullable
-from dragoman.emulators.openai_responses.field_checks import (
-    array,
+from dragoman.emulators.request_shape import (
+    RecordShape,
+    Shape,
+    anything,
+    complete,
     integer,
+    items,
     mapping,
+    nullable,
     one_of,
-    record,
-    sized,
     table,
     tagged,
     text,
-    typed,
+    text_up_to,
 )
 
 _STATUS = nullable(one_of("in_progress", "completed", "incomplete"))
-_texts = array(text, "an array of strings")
+_texts = items(text, expected="an array of strings")
 
 
-def _item(required: dict[str, FieldCheck], **optional: FieldCheck) -> FieldCheck:
+def _item(required: dict[str, Shape], **optional: Shape) -> Shape:
     """An item with an id of its own and of its call."""
-    usual: dict[str, FieldCheck] = {
+    usual: dict[str, Shape] = {
         "type": anything,
         "id": nullable(text),
-        "call_id": sized(1, 64),
+        "call_id": text_up_to(64, nonempty=True),
         "status": _STATUS,
         "caller": nullable(mapping),
     }
-    return record({**usual, **required, **optional}, required=tuple(required))
+    return RecordShape({**usual, **required, **optional}, required=tuple(required))
 
 
-_point = record({"x": integer(), "y": integer()}, required=("x", "y"))
+_point = RecordShape({"x": integer, "y": integer}, required=("x", "y"))
 
 
-def _action(*required: str, **fields: FieldCheck) -> FieldCheck:
-    return record({"type": anything, "keys": nullable(_texts), **fields}, required=required)
+def _action(*required: str, **fields: Shape) -> Shape:
+    return RecordShape({"type": anything, "keys": nullable(_texts), **fields}, required=required)
 
 
 _computer_action = tagged(
+    "type",
     {
-        "click": _action("x", "y", "button", x=integer(), y=integer(), button=text),
-        "double_click": _action("x", "y", x=integer(), y=integer()),
-        "drag": _action("path", path=array(_point)),
+        "click": _action("x", "y", "button", x=integer, y=integer, button=text),
+        "double_click": _action("x", "y", x=integer, y=integer),
+        "drag": _action("path", path=items(_point)),
         "keypress": _action("keys"),
-        "move": _action("x", "y", x=integer(), y=integer()),
+        "move": _action("x", "y", x=integer, y=integer),
         "screenshot": _action(),
         "scroll": _action(
-            "x", "y", "scroll_x", "scroll_y", **dict.fromkeys(("x", "y", "scroll_x", "scroll_y"), integer())
+            "x", "y", "scroll_x", "scroll_y", **dict.fromkeys(("x", "y", "scroll_x", "scroll_y"), integer)
         ),
         "type": _action("text", text=text),
         "wait": _action(),
-    }
+    },
 )
 _operation = tagged(
+    "type",
     {
-        "create_file": typed(path=text, diff=text),
-        "update_file": typed(path=text, diff=text),
-        "delete_file": typed(path=text),
-    }
+        "create_file": complete(type=text, path=text, diff=text),
+        "update_file": complete(type=text, path=text, diff=text),
+        "delete_file": complete(type=text, path=text),
+    },
 )
 _outcome = tagged(
+    "type",
     {
-        "exit": typed(exit_code=integer()),
-        "timeout": record({"type": anything}),
-    }
+        "exit": complete(type=text, exit_code=integer),
+        "timeout": RecordShape({"type": anything}),
+    },
 )
-_ran = record(
+_ran = RecordShape(
     {"stdout": text, "stderr": text, "outcome": _outcome, "created_by": anything},
     required=("stdout", "stderr", "outcome"),
 )
 _screenshot = tagged(
-    {"computer_screenshot": record({"type": anything, "image_url": nullable(text), "file_id": nullable(text)})}
+    "type",
+    {"computer_screenshot": RecordShape({"type": anything, "image_url": nullable(text), "file_id": nullable(text)})},
 )
-_call_id = sized(1, 64)
+_call_id = text_up_to(64, nonempty=True)
 
-CLIENT_ITEMS: dict[str, FieldCheck] = {
+CLIENT_ITEMS: dict[str, Shape] = {
     "shell_call": _item(
         {
             "call_id": _call_id,
-            "action": record(
-                {"commands": _texts, "timeout_ms": nullable(integer()), "max_output_length": nullable(integer())},
+            "action": RecordShape(
+                {"commands": _texts, "timeout_ms": nullable(integer), "max_output_length": nullable(integer)},
                 required=("commands",),
             ),
         },
@@ -91,17 +95,17 @@ CLIENT_ITEMS: dict[str, FieldCheck] = {
         created_by=anything,
     ),
     "shell_call_output": _item(
-        {"call_id": _call_id, "output": array(_ran)}, max_output_length=nullable(integer()), created_by=anything
+        {"call_id": _call_id, "output": items(_ran)}, max_output_length=nullable(integer), created_by=anything
     ),
     "local_shell_call": _item(
         {
             "call_id": _call_id,
-            "action": record(
+            "action": RecordShape(
                 {
                     "type": one_of("exec"),
                     "command": _texts,
                     "env": table(text),
-                    "timeout_ms": nullable(integer()),
+                    "timeout_ms": nullable(integer),
                     "user": nullable(text),
                     "working_directory": nullable(text),
                 },
@@ -118,15 +122,15 @@ CLIENT_ITEMS: dict[str, FieldCheck] = {
         {"call_id": _call_id, "status": one_of("completed", "failed")}, output=nullable(text), created_by=anything
     ),
     "computer_call": _item(
-        {"call_id": _call_id, "pending_safety_checks": array(mapping)},
+        {"call_id": _call_id, "pending_safety_checks": items(mapping)},
         action=nullable(_computer_action),
-        actions=nullable(array(_computer_action)),
+        actions=nullable(items(_computer_action)),
     ),
     "computer_call_output": _item(
-        {"call_id": _call_id, "output": _screenshot}, acknowledged_safety_checks=nullable(array(mapping))
+        {"call_id": _call_id, "output": _screenshot}, acknowledged_safety_checks=nullable(items(mapping))
     ),
-    "additional_tools": record(
-        {"type": anything, "id": nullable(text), "role": one_of("developer"), "tools": array(mapping)},
+    "additional_tools": RecordShape(
+        {"type": anything, "id": nullable(text), "role": one_of("developer"), "tools": items(mapping)},
         required=("role", "tools"),
     ),
 }
@@ -134,20 +138,16 @@ CLIENT_ITEMS: dict[str, FieldCheck] = {
 _COMPUTERS = ("windows", "mac", "linux", "ubuntu", "browser")
 
 
-def _check_inner_tool(value: Any, at: str) -> None:
-    tagged(
-        {
-            "function": record({"name": text}, ("name",), loose=True),
-            "custom": record({"name": text}, ("name",), loose=True),
-        }
-    )(value, at)
+_inner_tool = tagged("type", dict.fromkeys(("function", "custom"), complete(name=text).opened()))
 
 
-CLIENT_TOOLS: dict[str, FieldCheck] = {
-    "computer_use_preview": typed(display_width=integer(), display_height=integer(), environment=one_of(*_COMPUTERS)),
-    "computer": record({"type": anything}),
-    "local_shell": record({"type": anything}),
-    "shell": record({"type": anything, "allowed_callers": anything, "environment": nullable(mapping)}),
-    "apply_patch": record({"type": anything, "allowed_callers": anything}),
-    "namespace": typed(name=text, description=text, tools=array(_check_inner_tool)),
+CLIENT_TOOLS: dict[str, Shape] = {
+    "computer_use_preview": complete(
+        type=text, display_width=integer, display_height=integer, environment=one_of(*_COMPUTERS)
+    ),
+    "computer": RecordShape({"type": anything}),
+    "local_shell": RecordShape({"type": anything}),
+    "shell": RecordShape({"type": anything, "allowed_callers": anything, "environment": nullable(mapping)}),
+    "apply_patch": RecordShape({"type": anything, "allowed_callers": anything}),
+    "namespace": complete(type=text, name=text, description=text, tools=items(_inner_tool)),
 }

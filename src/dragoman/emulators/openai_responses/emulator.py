@@ -9,8 +9,8 @@ from typing import Any
 from dragoman.emulators.chat.caching import openai_policy, plan_responses
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.openai_responses import answer, events, hosted_items, judge
-from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
 from dragoman.emulators.openai_responses.kept_answers import KeptAnswers
+from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 from dragoman.emulators.provider import (
     CachePlan,
     CachePolicy,

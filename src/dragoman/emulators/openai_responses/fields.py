@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from dragoman.emulators.native_api import FieldCheck, anything, nullable
+from dragoman.emulators.chat.openai.request_types import bracketed, missing, unknown
 from dragoman.emulators.openai_responses.client_items import CLIENT_TOOLS
-from dragoman.emulators.openai_responses.field_checks import (
-    ResponsesRefusal,
-    array,
+from dragoman.emulators.openai_responses.items import request_input
+from dragoman.emulators.openai_responses.refusals import ResponsesRefusal, check_shape
+from dragoman.emulators.openai_responses.schemas import check_function, check_strict
+from dragoman.emulators.request_shape import (
+    Path,
+    RecordShape,
+    Shape,
+    anything,
     boolean,
+    both,
+    bounded,
+    complete,
+    either,
     integer,
+    items,
     mapping,
-    missing,
-    not_among,
+    matching,
+    nullable,
     number,
     one_of,
-    record,
-    sized,
     table,
     tagged,
     text,
-    typed,
-    unknown,
-    wrong_type,
+    text_up_to,
 )
-from dragoman.emulators.openai_responses.items import check_input
-from dragoman.emulators.openai_responses.schemas import check_function, check_strict
 
 STORED_STATE = ("previous_response_id", "prompt", "conversation")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CHOICES = ("none", "auto", "required")
 _TOOLS = (
     *("apply_patch", "code_interpreter", "computer", "computer_use_preview", "custom", "file_search"),
@@ -40,8 +42,8 @@ _TOOLS = (
 )
 
 
-def _check_function_tool(value: dict[str, Any], at: str) -> None:
-    record(
+def _function(value: Any, path: Path) -> None:
+    RecordShape(
         {
             "type": anything,
             "name": text,
@@ -54,77 +56,67 @@ def _check_function_tool(value: dict[str, Any], at: str) -> None:
             "async": anything,
         },
         required=("name",),
-    )(value, at)
-    check_function(value, at)
+    )(value, path)
+    check_function(value, bracketed(path))
 
 
-tools: FieldCheck = array(tagged({"function": _check_function_tool, **dict.fromkeys(_TOOLS, anything), **CLIENT_TOOLS}))
+tools: Shape = items(tagged("type", {"function": _function, **dict.fromkeys(_TOOLS, anything), **CLIENT_TOOLS}))
 
 
-_named = typed(name=text)
-_hosted = record({"type": anything})
+_named = complete(type=text, name=text)
+_hosted = RecordShape({"type": anything})
 _named_choice = tagged(
+    "type",
     {
         **dict.fromkeys((*_TOOLS, "computer_use"), _hosted),
         "function": _named,
         "custom": _named,
-        "mcp": record({"type": anything, "server_label": text, "name": nullable(text)}, required=("server_label",)),
-        "allowed_tools": typed(mode=one_of("auto", "required"), tools=array(mapping)),
-    }
+        "mcp": RecordShape(
+            {"type": anything, "server_label": text, "name": nullable(text)}, required=("server_label",)
+        ),
+        "allowed_tools": complete(type=text, mode=one_of("auto", "required"), tools=items(mapping)),
+    },
 )
 
 
-def _check_tool_choice(value: Any, at: str) -> None:
-    if isinstance(value, dict):
-        _named_choice(value, at)
-    elif not isinstance(value, str):
-        raise wrong_type(value, "one of an object or string", at)
-    elif value not in _CHOICES:
-        raise not_among(value, _CHOICES, at)
-
-
-def _check_schema_name(value: Any, at: str) -> None:
-    sized(1, 64)(value, at)
-    if not _NAME.fullmatch(value):
-        sentence = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
-        raise ResponsesRefusal(f"Invalid '{at}': {sentence}", at, "invalid_value")
-
-
-def _check_named_schema(value: dict[str, Any], at: str) -> None:
-    record(
+def _named_schema(value: Any, path: Path) -> None:
+    RecordShape(
         {
             "type": anything,
-            "name": _check_schema_name,
+            "name": both(text_up_to(64, nonempty=True), matching("^[a-zA-Z0-9_-]+$")),
             "schema": mapping,
             "strict": nullable(boolean),
             "description": text,
         },
         required=("name", "schema"),
-    )(value, at)
+    )(value, path)
     if value.get("strict"):
-        check_strict(value["schema"], f"response_format '{value['name']}'", f"{at}.schema", "invalid_json_schema")
+        check_strict(
+            value["schema"], f"response_format '{value['name']}'", f"{bracketed(path)}.schema", "invalid_json_schema"
+        )
 
 
 _format = tagged(
+    "type",
     {
-        "text": record({"type": anything}),
-        "json_object": record({"type": anything}),
-        "json_schema": _check_named_schema,
-    }
+        "text": RecordShape({"type": anything}),
+        "json_object": RecordShape({"type": anything}),
+        "json_schema": _named_schema,
+    },
 )
 
-FIELDS: dict[str, FieldCheck] = {
-    "input": check_input,
-    "include": array(text, "an array of strings"),
+FIELDS: dict[str, Shape] = {
+    "input": request_input,
+    "include": items(text, expected="an array of strings"),
     "tools": tools,
     "metadata": table(text),
-    "text": record({"format": _format, "verbosity": nullable(one_of("low", "medium", "high"))}),
-    "temperature": number(0, 2),
-    "top_p": number(0, 1),
+    "text": RecordShape({"format": _format, "verbosity": nullable(one_of("low", "medium", "high"))}),
+    "temperature": bounded(number, 0, 2),
+    "top_p": bounded(number, 0, 1),
     "model": text,
     "instructions": text,
-    "tool_choice": _check_tool_choice,
-    "reasoning": record(
+    "tool_choice": either("one of an object or string", text=one_of(*_CHOICES), keys=_named_choice),
+    "reasoning": RecordShape(
         {
             "effort": nullable(one_of(*EFFORTS)),
             "summary": nullable(one_of("concise", "detailed", "auto")),
@@ -133,28 +125,30 @@ FIELDS: dict[str, FieldCheck] = {
             "mode": nullable(text),
         }
     ),
-    "max_output_tokens": integer(16),
-    "max_tool_calls": integer(1),
+    "max_output_tokens": bounded(integer, 16),
+    "max_tool_calls": bounded(integer, 1),
     "parallel_tool_calls": boolean,
     "store": boolean,
     "stream": boolean,
-    "stream_options": record({"include_obfuscation": boolean}),
+    "stream_options": RecordShape({"include_obfuscation": boolean}),
     "background": boolean,
     "truncation": one_of("auto", "disabled"),
-    "top_logprobs": integer(0),
-    "frequency_penalty": number(-2, 2),
-    "presence_penalty": number(-2, 2),
+    "top_logprobs": bounded(integer, 0),
+    "frequency_penalty": bounded(number, -2, 2),
+    "presence_penalty": bounded(number, -2, 2),
     "previous_response_id": text,
     "conversation": anything,
     "prompt": mapping,
     "service_tier": one_of("auto", "default", "flex", "scale", "priority", "fast", "ultrafast"),
-    "user": sized(0, 64),
-    "safety_identifier": sized(0, 128),  # 64 in the OpenAPI, 128 in the package
-    "prompt_cache_key": sized(0, 64),
+    "user": text_up_to(64),
+    "safety_identifier": text_up_to(128),  # 64 in the OpenAPI, 128 in the package
+    "prompt_cache_key": text_up_to(64),
     "prompt_cache_options": anything,
     "prompt_cache_retention": anything,
-    "context_management": array(
-        tagged({"compaction": record({"type": anything, "compact_threshold": nullable(integer(1))})})
+    "context_management": items(
+        tagged(
+            "type", {"compaction": RecordShape({"type": anything, "compact_threshold": nullable(bounded(integer, 1))})}
+        )
     ),
     "moderation": anything,
     "access_programs": anything,
@@ -184,7 +178,7 @@ def check_fields(body: dict[str, Any]) -> None:
             raise unknown(name)
     for name, check in FIELDS.items():
         if body.get(name) is not None or (name in body and name in _NEVER_NULL):
-            check(body[name], name)
+            check_shape(check, body[name], (name,))
 
 
 def has_state(body: dict[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
+from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 from dragoman.emulators.provider import Hosted, HostedRun, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import answer_seed
 from dragoman.emulators.wire import fragments, make_id, render_json

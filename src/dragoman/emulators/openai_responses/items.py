@@ -5,21 +5,26 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dragoman.emulators.native_api import FieldCheck, anything, nullable
+from dragoman.emulators.chat.openai.request_types import bracketed
 from dragoman.emulators.openai_responses.client_items import CLIENT_ITEMS
-from dragoman.emulators.openai_responses.field_checks import (
-    ResponsesRefusal,
-    array,
+from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
+from dragoman.emulators.request_shape import (
+    MismatchKind,
+    Path,
+    RecordShape,
+    Shape,
+    ShapeMismatch,
+    anything,
+    complete,
+    either,
+    items,
     mapping,
-    missing,
-    not_among,
+    nullable,
+    of_type,
     one_of,
-    record,
-    sized,
     tagged,
     text,
-    typed,
-    wrong_type,
+    text_up_to,
 )
 from dragoman.emulators.signatures import is_masked
 
@@ -28,16 +33,12 @@ _DATA_URL = re.compile(r"data:(?P<mime>[^;,]*+)(?:;[^;,]*+)*?;base64,")
 _REFUSED_FILE_TYPES = ("audio/", "video/")
 
 
-def _image_url(value: Any, at: str) -> None:
-    if not isinstance(value, str):
-        raise wrong_type(value, "an image URL", at)
-
-
-def _file_data(value: Any, at: str) -> None:
-    text(value, at)
+def _file_data(value: Any, path: Path) -> None:
+    text(value, path)
     found = _DATA_URL.match(value)
     if found is not None and not found["mime"].startswith(_REFUSED_FILE_TYPES):
         return
+    at = bracketed(path)
     got = f"unsupported MIME type '{found['mime']}'" if found else "a value without the 'data:' prefix"
     raise ResponsesRefusal(
         f"Invalid file data: '{at}'. Expected a base64-encoded data URL with a valid file MIME type "
@@ -49,19 +50,19 @@ def _file_data(value: Any, at: str) -> None:
 
 
 _STATUSES = ("in_progress", "completed", "incomplete")
-_cacheable: dict[str, FieldCheck] = {"type": anything, "prompt_cache_breakpoint": nullable(mapping)}
+_cacheable: dict[str, Shape] = {"type": anything, "prompt_cache_breakpoint": nullable(mapping)}
 # the published type requires `detail`; recorded requests without it were accepted
-_INPUT_PARTS: dict[str, FieldCheck] = {
-    "input_text": record({**_cacheable, "text": text}, required=("text",)),
-    "input_image": record(
+_INPUT_PARTS: dict[str, Shape] = {
+    "input_text": RecordShape({**_cacheable, "text": text}, required=("text",)),
+    "input_image": RecordShape(
         {
             **_cacheable,
-            "image_url": nullable(_image_url),
+            "image_url": nullable(of_type("an image URL", str)),
             "file_id": nullable(text),
             "detail": one_of("low", "high", "auto", "original"),
         }
     ),
-    "input_file": record(
+    "input_file": RecordShape(
         {
             **_cacheable,
             "file_data": _file_data,
@@ -71,48 +72,43 @@ _INPUT_PARTS: dict[str, FieldCheck] = {
             "detail": one_of("low", "high", "auto"),
         }
     ),
-    "input_audio": typed(input_audio=mapping),
+    "input_audio": complete(type=text, input_audio=mapping),
 }
-_OUTPUT_PARTS: dict[str, FieldCheck] = {
-    "output_text": record(
-        {"type": anything, "text": text, "annotations": array(mapping), "logprobs": array(mapping)}, required=("text",)
+_OUTPUT_PARTS: dict[str, Shape] = {
+    "output_text": RecordShape(
+        {"type": anything, "text": text, "annotations": items(mapping), "logprobs": items(mapping)}, required=("text",)
     ),
-    "refusal": typed(refusal=text),
+    "refusal": complete(type=text, refusal=text),
 }
 _RESULT_PARTS = {kind: _INPUT_PARTS[kind] for kind in ("input_text", "input_image", "input_file")}
 
 
-def _text_or(parts: FieldCheck) -> FieldCheck:
-    def check(value: Any, at: str) -> None:
-        if isinstance(value, str):
-            return
-        if not isinstance(value, list):
-            raise wrong_type(value, "one of an array of objects or string", at)
-        parts(value, at)
-
-    return check
+def _text_or(parts: Shape) -> Shape:
+    return either("one of an array of objects or string", text=text, items=parts)
 
 
-def _check_message(value: dict[str, Any], at: str) -> None:
-    role = value.get("role")
+def _check_message(value: Any, path: Path) -> None:
+    complete(role=text).opened()(value, path)
+    role = value["role"]
     if role not in ROLES:
-        raise missing(f"{at}.role") if role is None else not_among(role, ROLES, at)
+        raise ShapeMismatch(MismatchKind.TAG, (*path, "role"), role, choices=ROLES)
     is_assistant = role == "assistant"
-    keys: dict[str, FieldCheck] = {
+    keys: dict[str, Shape] = {
         "type": anything,
         "role": anything,
-        "content": _text_or(array(tagged(_OUTPUT_PARTS if is_assistant else _INPUT_PARTS))),
+        "content": _text_or(items(tagged("type", _OUTPUT_PARTS if is_assistant else _INPUT_PARTS))),
         "id": _id_with_prefix("msg") if is_assistant else text,
         "status": one_of(*_STATUSES),
     }
     if is_assistant:
         keys["phase"] = nullable(one_of("commentary", "final_answer"))
-    record(keys, required=("content",))(value, at)
+    RecordShape(keys, required=("content",))(value, path)
 
 
-def _id_with_prefix(prefix: str) -> FieldCheck:
-    def check(value: Any, at: str) -> None:
-        text(value, at)
+def _id_with_prefix(prefix: str) -> Shape:
+    def check(value: Any, path: Path) -> None:
+        text(value, path)
+        at = bracketed(path)
         if not value:
             expected = "Expected an ID that contains letters, numbers, underscores, or dashes, but this value contained"
             raise ResponsesRefusal(f"Invalid '{at}': ''. {expected} additional characters.", at, "invalid_value")
@@ -124,13 +120,13 @@ def _id_with_prefix(prefix: str) -> FieldCheck:
     return check
 
 
-_call: dict[str, FieldCheck] = {
+_call: dict[str, Shape] = {
     "type": anything,
-    "call_id": sized(1, 64),
+    "call_id": text_up_to(64, nonempty=True),
     "status": nullable(one_of(*_STATUSES)),  # null on a function_call is recorded as accepted
     "caller": nullable(mapping),
 }
-_function_call = record(
+_function_call = RecordShape(
     {
         **_call,
         "id": _id_with_prefix("fc"),
@@ -141,25 +137,25 @@ _function_call = record(
     },
     required=("call_id", "name", "arguments"),
 )
-_function_call_output = record(
+_function_call_output = RecordShape(
     {
         **_call,
         "id": nullable(text),
         "name": nullable(text),
         "namespace": nullable(text),
-        "output": _text_or(array(tagged(_RESULT_PARTS))),
+        "output": _text_or(items(tagged("type", _RESULT_PARTS))),
     },
     required=("call_id", "output"),
 )
 
 
-def _texts(kind: str) -> FieldCheck:
+def _texts(kind: str) -> Shape:
     """A list of texts of one type."""
-    return array(tagged({kind: typed(text=text)}))
+    return items(tagged("type", {kind: complete(type=text, text=text)}))
 
 
 # the published type requires `id`; recorded requests without it were accepted
-_reasoning = record(
+_reasoning = RecordShape(
     {
         "type": anything,
         "id": _id_with_prefix("rs"),
@@ -170,7 +166,7 @@ _reasoning = record(
     },
     required=("summary",),
 )
-_compaction = record(
+_compaction = RecordShape(
     {"type": anything, "id": nullable(text), "encrypted_content": text, "created_by": nullable(text)},
     required=("encrypted_content",),
 )
@@ -179,17 +175,17 @@ _UNCHECKED = (
     *("file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_approval_request"),
     *("mcp_approval_response", "mcp_call", "tool_search_call", "tool_search_output", "program", "program_output"),
 )
-_TYPES: dict[str, FieldCheck] = {
+_TYPES: dict[str, Shape] = {
     "message": _check_message,
     "function_call": _function_call,
     "function_call_output": _function_call_output,
     "reasoning": _reasoning,
     "compaction": _compaction,
-    "compaction_trigger": record({"type": anything, "id": nullable(text)}),
+    "compaction_trigger": RecordShape({"type": anything, "id": nullable(text)}),
     **CLIENT_ITEMS,
     **dict.fromkeys(_UNCHECKED, anything),
 }
-_check_tagged_item = tagged(_TYPES)
+_check_tagged_item = tagged("type", _TYPES)
 
 
 def kind_of(check_item: dict[str, Any]) -> str:
@@ -199,17 +195,16 @@ def kind_of(check_item: dict[str, Any]) -> str:
     return kind
 
 
-def check_item(value: Any, at: str) -> None:
+def check_item(value: Any, path: Path) -> None:
     """One item of the input."""
-    if not isinstance(value, dict):
-        raise wrong_type(value, "an object", at)
-    _check_tagged_item({**value, "type": kind_of(value)}, at)
+    mapping(value, path)
+    _check_tagged_item({**value, "type": kind_of(value)}, path)
 
 
-def check_input(value: Any, at: str) -> None:
+def request_input(value: Any, path: Path) -> None:
     """The whole input. A trigger that is not the last item is refused; the sentence is ours."""
-    _text_or(array(check_item))(value, at)
+    _text_or(items(check_item))(value, path)
     for index, item in enumerate(value[:-1] if isinstance(value, list) else ()):
         if kind_of(item) == "compaction_trigger":
-            place = f"{at}[{index}]"
+            place = bracketed((*path, index))
             raise ResponsesRefusal(f"Invalid '{place}': 'compaction_trigger' must be the last item.", place)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal, listed, missing, unknown, wrong_type
+from dragoman.emulators.chat.openai.request_types import listed, missing, unknown, wrong_type
 from dragoman.emulators.openai_responses.fields import check_fields, has_state
 from dragoman.emulators.openai_responses.hosted_items import check_servers
 from dragoman.emulators.openai_responses.models import ResponsesModel, model_of
 from dragoman.emulators.openai_responses.pairs import check_items
+from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 
 _RETENTION = "prompt_cache_retention"
@@ -40,7 +41,7 @@ def _check_model(body: dict[str, Any], options: EmulatorOptions) -> None:
             return
         raise missing("model")
     if not isinstance(name, str):
-        raise wrong_type(name, "a string", "model")
+        raise wrong_type("model", "a string", name)
     if not options.knows(name):
         raise ResponsesRefusal(f"The requested model '{name}' does not exist.", "model", "model_not_found")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
 from dragoman.emulators.openai_responses.items import kind_of
+from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 from dragoman.emulators.provider import ReceivedRequest
 
 _MOST = 100_000

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal, wrong_type
+from dragoman.emulators.chat.openai.request_types import wrong_type
 from dragoman.emulators.openai_responses.items import kind_of
+from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 from dragoman.emulators.signatures import check_signature, is_masked, mint
 
 ISSUER = "openai-responses"
@@ -50,7 +51,7 @@ def _check_encrypted(items: list[Item], strict: bool) -> None:
         if blob is None or is_masked(blob) or kind_of(item) not in ("reasoning", "compaction"):
             continue
         if not isinstance(blob, str):
-            raise wrong_type(blob, "a string", "input")
+            raise wrong_type("input", "a string", blob)
         if check_signature(ISSUER, blob, strict) != "ok":
             raise ResponsesRefusal(
                 f"The encrypted content {blob[:4]}...{blob[-4:]} could not be verified. "

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal, wrong_type
-
-Context = tuple[str, ...]
+from dragoman.emulators.chat.openai.request_types import wrong_type
+from dragoman.emulators.chat.openai.tools import strict_errors
+from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 
 
 def check_function(tool: dict[str, Any], at: str) -> None:
@@ -16,7 +15,7 @@ def check_function(tool: dict[str, Any], at: str) -> None:
     if schema is None:
         return
     if not isinstance(schema, dict):
-        raise wrong_type(schema, "an object", f"{at}.parameters")
+        raise wrong_type(f"{at}.parameters", "an object", schema)
     subject, where = f"function '{tool['name']}'", f"{at}.parameters"
     if not isinstance(schema.get("properties", {}), dict):
         raise _invalid(subject, "[] is not of type 'object'.", where, "invalid_function_parameters")
@@ -33,50 +32,9 @@ def check_function(tool: dict[str, Any], at: str) -> None:
 
 def check_strict(schema: dict[str, Any], subject: str, where: str, code: str) -> None:
     """Every object forbids other properties, and every property is required."""
-    if any(key in schema for key in ("anyOf", "oneOf", "allOf")):
-        sentence = "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
-        raise _invalid(subject, sentence, where, code)
-    for context, node in _objects(schema):
-        error = _strict_error(node)
-        if error:
-            raise _invalid(subject, f"In context={context}, {error}", where, code)
-
-
-def _strict_error(node: dict[str, Any]) -> str | None:
-    if node.get("additionalProperties") is not False:
-        return "'additionalProperties' is required to be supplied and to be false."
-    properties, required = node.get("properties", {}), node.get("required", [])
-    if not isinstance(properties, dict):
-        return f"{properties!r} is not of type 'object'."
-    for name in properties:
-        if not isinstance(required, list) or name not in required:
-            return (
-                "'required' is required to be supplied and to be an array including every key in properties. "
-                f"Missing '{name}'."
-            )
-    return None
-
-
-def _objects(schema: dict[str, Any]) -> Iterator[tuple[Context, dict[str, Any]]]:
-    stack: list[tuple[Context, Any]] = [((), schema)]
-    while stack:
-        context, node = stack.pop(0)
-        if not isinstance(node, dict):
-            continue
-        if node.get("type") == "object" or "properties" in node:
-            yield context, node
-        stack.extend(_children(context, node))
-
-
-def _children(context: Context, node: dict[str, Any]) -> Iterator[tuple[Context, Any]]:
-    for key in ("properties", "$defs", "definitions"):
-        if isinstance(node.get(key), dict):
-            yield from (((*context, key, name), inner) for name, inner in node[key].items())
-    for key in ("anyOf", "allOf", "oneOf"):
-        if isinstance(node.get(key), list):
-            yield from (((*context, key, str(i)), inner) for i, inner in enumerate(node[key]))
-    if "items" in node:
-        yield (*context, "items"), node["items"]
+    error = next(strict_errors(schema), None)
+    if error is not None:
+        raise _invalid(subject, error, where, code)
 
 
 def echo_tool(tool: Any) -> Any:

@@ -15,8 +15,8 @@ from dragoman.emulators.chat.caching import policy_of
 from dragoman.emulators.forwarding import JoinedApis
 from dragoman.emulators.openai_responses import answer, events
 from dragoman.emulators.openai_responses.emulator import Responses
-from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
 from dragoman.emulators.openai_responses.hosted_items import run_item
+from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 from dragoman.emulators.provider import (
     CachePolicy,
     EmulatedProvider,

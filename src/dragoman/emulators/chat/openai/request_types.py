@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dragoman.emulators.chat.service import ChatRefusal
@@ -50,9 +51,14 @@ def array_too_long(path: str, limit: int, value: list[Any]) -> ChatRefusal:
     return ChatRefusal(400, f"Invalid '{path}': array too long. {sentence}", param=path, code="array_above_max_length")
 
 
+def listed(choices: Sequence[str]) -> str:
+    """`'a', 'b', and 'c'`."""
+    quoted = [f"'{choice}'" for choice in choices]
+    return " and ".join(quoted) if len(quoted) < 3 else ", ".join(quoted[:-1]) + f", and {quoted[-1]}"
+
+
 def not_among(path: str, value: Any, known: tuple[str, ...]) -> ChatRefusal:
-    listed = ", ".join(f"'{one}'" for one in known[:-1]) + f", and '{known[-1]}'" if len(known) > 1 else f"'{known[0]}'"
-    sentence = f"Invalid value: '{value}'. Supported values are: {listed}."
+    sentence = f"Invalid value: '{value}'. Supported values are: {listed(known)}."
     return ChatRefusal(400, sentence, param=path, code="invalid_value")
 
 

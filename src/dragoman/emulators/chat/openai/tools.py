@@ -51,18 +51,24 @@ def _root_errors(schema: dict[str, Any]) -> Iterator[str]:
 
 def schema_errors(schema: dict[str, Any], strict: bool) -> Iterator[str]:
     """OpenAI's errors for a schema, the outermost first."""
-    if strict and any(key in schema for key in ("anyOf", "oneOf", "allOf", "not")):
-        yield "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+    if strict:
+        yield from strict_errors(schema)
     for where, node in _nodes(schema, ()):
-        context = f"In context={where!r}, "
-        properties = node.get("properties")
-        if not isinstance(node.get("properties", {}), dict):
+        properties = node.get("properties", {})
+        if not isinstance(properties, dict):
             yield f"{properties!r} is not of type 'object'."
         yield from _keyword_errors(node)
         if node.get("type") == "array" and "items" not in node:
-            yield f"{context}array schema missing items."
-        if strict and (node.get("type") == "object" or isinstance(properties, dict)):
-            yield from (context + error for error in _strict_errors(node))
+            yield f"In context={where!r}, array schema missing items."
+
+
+def strict_errors(schema: dict[str, Any]) -> Iterator[str]:
+    """Those for a strict one."""
+    if any(key in schema for key in ("anyOf", "oneOf", "allOf", "not")):
+        yield "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+    for where, node in _nodes(schema, ()):
+        if node.get("type") == "object" or "properties" in node:
+            yield from (f"In context={where!r}, {error}" for error in _strict_errors(node))
 
 
 def _keyword_errors(node: dict[str, Any]) -> Iterator[str]:
@@ -79,9 +85,11 @@ def _keyword_errors(node: dict[str, Any]) -> Iterator[str]:
 def _strict_errors(node: dict[str, Any]) -> Iterator[str]:
     if node.get("additionalProperties") is not False:
         yield "'additionalProperties' is required to be supplied and to be false."
-    required = node.get("required")
+    required, properties = node.get("required"), node.get("properties", {})
+    if not isinstance(properties, dict):
+        yield f"{properties!r} is not of type 'object'."
     named = required if isinstance(required, list) else []
-    for key in node.get("properties") or {}:
+    for key in properties:
         if key not in named:
             yield (
                 "'required' is required to be supplied and to be an array including every key in properties."
