@@ -45,8 +45,9 @@ from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import answer_render
 from dragoman.dialects.openai_responses.answer_parse import parse_answer
-from dragoman.dialects.openai_responses.answer_render import DEFAULTS, render_answer
+from dragoman.dialects.openai_responses.answer_render import DEFAULTS
 from dragoman.dialects.openai_responses.dialect import DIALECT
+from dragoman.dialects.openai_responses.stream import render_answer
 
 CODEC = DIALECT.answers
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
-from dragoman.conversation.collect import UNFINISHED, merged
+from dragoman.conversation.collect import UNFINISHED, merged, tell
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -30,7 +31,7 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, MediaKind, Opaque, Origin, StateKind
-from dragoman.conversation.replies import Stop, Usage
+from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser
 from dragoman.dialects.openai_responses import NAME, ORIGIN
@@ -42,7 +43,6 @@ from dragoman.dialects.openai_responses.answer_render import (
     identity,
     item_id,
     render_annotation,
-    render_answer,
     render_call,
     render_error,
     render_incomplete,
@@ -75,63 +75,83 @@ WORDS = StreamedText(
 )
 
 
+_TEXT_DELTA = b"response.output_text.delta"
+_TEXT_HEAD = b'event: %b\ndata: {"type":"%b","sequence_number":' % (_TEXT_DELTA, _TEXT_DELTA)
 EventMembers = tuple[bytes, bytes]
 """An event's name and its members."""
 
 
-def _joined(literals: list[bytes]) -> bytes:
-    return b'"' + b"".join([literal[1:-1] for literal in literals]) + b'"' if literals else EMPTY
+def _join(literals: list[bytes]) -> bytes:
+    """The text of its pieces, which are put together once."""
+    if len(literals) > 1:
+        literals[:] = [b'"' + b"".join([literal[1:-1] for literal in literals]) + b'"']
+    return literals[0] if literals else EMPTY
 
 
-class OpenMessage(msgspec.Struct):
-    """A message: texts and refusals, one open at a time."""
+def _item_event(step: bytes, place: int, item: Json) -> EventMembers:
+    return b"response.output_item." + step, b'"output_index":%d,"item":%b' % (place, item)
+
+
+class _OpenItem(msgspec.Struct, kw_only=True):
+    """An item of the output that grows. It tells of itself in events."""
 
     place: int
     identity: Json
     fields: Mapping[str, Json]
+    where: bytes = b""
+    """The members with which its own events say where they belong, once it was told of."""
+
+    def item(self, status: bytes) -> Json:
+        raise NotImplementedError
+
+    def added(self) -> Iterator[EventMembers]:
+        self.where = b'"item_id":%b,"output_index":%d' % (self.identity, self.place)
+        yield _item_event(b"added", self.place, self.item(b"in_progress"))
+
+
+class OpenMessage(_OpenItem):
+    """A message: texts and refusals, one open at a time."""
+
     content: list[bytes] = []
+    """Of those that are closed."""
     part: int = -1
     refusal: bool = False
     literals: list[bytes] = []
     annotations: list[Json] = []
     logprobs: list[Json] = []
-    where: bytes = b""
-    delta_head: bytes = b""
     delta_place: bytes = b""
 
     def item(self, status: bytes) -> Json:
-        return render_message(self.identity, self.fields, status, self.content)
+        content = [*self.content, self._open_content()] if self.part >= 0 else self.content
+        return render_message(self.identity, self.fields, status, content)
 
-    def begin(self, part: int, refusal: bool) -> Iterator[EventMembers]:
-        """Close the open content and open the next one."""
-        yield from self.closing()
-        self.part = part
-        self.refusal = refusal
+    def begin(self, part: int, refusal: bool) -> None:
+        """Open the next content."""
+        if self.part >= 0:
+            self.content.append(self._open_content())
+            self.literals, self.annotations, self.logprobs = [], [], []
+        self.part, self.refusal = part, refusal
+
+    def opening(self) -> Iterator[EventMembers]:
         self.where = b'"item_id":%b,"output_index":%d,"content_index":%d' % (
             *(self.identity, self.place, len(self.content)),
         )
-        name = b"response.output_text.delta"
-        self.delta_head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name)
         self.delta_place = b"," + self.where + b',"delta":'
-        empty = render_refusal(EMPTY) if refusal else render_output_text(EMPTY, [], None)
-        yield b"response.content_part.added", self.where + b',"part":' + empty
+        yield b"response.content_part.added", self.where + b',"part":' + self._open_content()
 
     def closing(self) -> Iterator[EventMembers]:
         if self.part < 0:
             return
-        literal, content = _joined(self.literals), self._content()
+        literal = _join(self.literals)
         if self.refusal:
             yield b"response.refusal.done", self.where + b',"refusal":' + literal
         else:
             tokens = self._tokens() or b"[]"
             yield b"response.output_text.done", self.where + b',"text":' + literal + b',"logprobs":' + tokens
-        yield b"response.content_part.done", self.where + b',"part":' + content
-        self.content.append(content)
-        self.part = -1
-        self.literals, self.annotations, self.logprobs = [], [], []
+        yield b"response.content_part.done", self.where + b',"part":' + self._open_content()
 
-    def _content(self) -> Json:
-        literal = _joined(self.literals)
+    def _open_content(self) -> Json:
+        literal = _join(self.literals)
         if self.refusal:
             return render_refusal(literal)
         return render_output_text(literal, self.annotations, self._tokens())
@@ -142,87 +162,75 @@ class OpenMessage(msgspec.Struct):
         return b"[" + b",".join([tokens.strip()[1:-1] for tokens in self.logprobs]) + b"]"
 
 
-class OpenReasoning(msgspec.Struct):
+class OpenReasoning(_OpenItem):
     """A reasoning item: a summary, or the reasoning itself."""
 
-    place: int
-    identity: Json
-    fields: Mapping[str, Json]
     part: int
     field: str
     literals: list[bytes] = []
     encrypted: Json | None = None
-    where: bytes = b""
 
-    def __post_init__(self) -> None:
-        index = b"content_index" if self.field == THOUGHT else b"summary_index"
-        self.where = b'"item_id":%b,"output_index":%d,"%b":0' % (self.identity, self.place, index)
+    @property
+    def _names(self) -> tuple[bytes, bytes]:
+        """What its part and its text are called in the names of events."""
+        if self.field == THOUGHT:
+            return b"response.content_part.", b"response.reasoning_text."
+        return b"response.reasoning_summary_part.", b"response.reasoning_summary_text."
 
     @property
     def delta_name(self) -> bytes:
-        return b"response.reasoning_text.delta" if self.field == THOUGHT else b"response.reasoning_summary_text.delta"
+        return self._names[1] + b"delta"
 
     def item(self, status: bytes) -> Json:
-        return render_reasoning(self.identity, self.fields, _joined(self.literals), self.field, self.encrypted)
+        return render_reasoning(self.identity, self.fields, _join(self.literals), self.field, self.encrypted)
 
-    def begin(self) -> Iterator[EventMembers]:
-        if self.field == THOUGHT:
-            yield b"response.content_part.added", self.where + b',"part":{"type":"reasoning_text","text":""}'
-        else:
-            yield b"response.reasoning_summary_part.added", self.where + b',"part":{"type":"summary_text","text":""}'
+    def opening(self) -> Iterator[EventMembers]:
+        index = b"content_index" if self.field == THOUGHT else b"summary_index"
+        self.where += b',"%b":0' % index
+        yield self._names[0] + b"added", self.where + self._part(EMPTY)
 
     def closing(self) -> Iterator[EventMembers]:
         if not self.literals:
             return
-        literal = _joined(self.literals)
-        if self.field == THOUGHT:
-            yield b"response.reasoning_text.done", self.where + b',"text":' + literal
-            part = b',"part":{"type":"reasoning_text","text":%b}' % literal
-            yield b"response.content_part.done", self.where + part
-            return
-        yield b"response.reasoning_summary_text.done", self.where + b',"text":' + literal
-        part = b',"part":{"type":"summary_text","text":%b}' % literal
-        yield b"response.reasoning_summary_part.done", self.where + part
+        part, text = self._names
+        literal = _join(self.literals)
+        yield text + b"done", self.where + b',"text":' + literal
+        yield part + b"done", self.where + self._part(literal)
+
+    def _part(self, literal: bytes) -> bytes:
+        kind = b"reasoning_text" if self.field == THOUGHT else b"summary_text"
+        return b',"part":{"type":"%b","text":%b}' % (kind, literal)
 
 
-class OpenFunctionCall(msgspec.Struct):
+class OpenFunctionCall(_OpenItem):
     """A call of a function, or of a custom tool, which takes plain text."""
 
-    place: int
-    identity: Json
-    fields: Mapping[str, Json]
     started: CallStarted
     literals: list[bytes] = []
     ended: bool = False
-    where: bytes = b""
-
-    def __post_init__(self) -> None:
-        self.where = b'"item_id":%b,"output_index":%d' % (self.identity, self.place)
 
     @property
-    def delta_name(self) -> bytes:
+    def name(self) -> bytes:
+        """How the names of its events begin."""
         custom = self.started.custom
-        return b"response.custom_tool_call_input.delta" if custom else b"response.function_call_arguments.delta"
-
-    @property
-    def done_name(self) -> bytes:
-        custom = self.started.custom
-        return b"response.custom_tool_call_input.done" if custom else b"response.function_call_arguments.done"
+        return b"response.custom_tool_call_input." if custom else b"response.function_call_arguments."
 
     def item(self, status: bytes) -> Json:
         words = self._argument_text() if status == b"completed" else EMPTY
         return render_call(self.identity, self.fields, self.started, words, status)
 
-    def closing(self) -> bytes:
+    def closing(self) -> Iterator[EventMembers]:
         if self.started.custom:
-            return self.where + b',"input":' + self._argument_text()
-        return self.where + b',"name":%b,"arguments":%b' % (quote(self.started.name), self._argument_text())
+            yield self.name + b"done", self.where + b',"input":' + self._argument_text()
+            return
+        called = b',"name":%b,"arguments":%b' % (quote(self.started.name), self._argument_text())
+        yield self.name + b"done", self.where + called
 
     def _argument_text(self) -> bytes:
         """The arguments; an empty object for a call without any."""
         if not self.literals and not self.started.custom:
             return b'"{}"'
-        return _joined(self.literals)
+        return _join(self.literals)
 
 
 class ResponsesStreamParser(OpenAiStreamParser[ResponsesAnswerParser]):
@@ -294,6 +302,7 @@ class ResponsesStreamRenderer:
         return b"".join(out)
 
     def _render_event(self, event: Event) -> None:
+        """Render an event that is in its order."""
         if self._waiting is not None and type(event) is not Signed:
             self._render_call()
         if not self._over:
@@ -326,7 +335,14 @@ class ResponsesStreamRenderer:
             return
         self._response = response_for(event, self._context)
         self._response_id = identity(event, self._context)
-        beginning = b'"response":' + self._response.object(b"in_progress", b"[]")
+        self._begin(self._response)
+
+    def _tell(self, events: Iterable[EventMembers]) -> None:
+        for name, members in events:
+            self._emit(name, members)
+
+    def _begin(self, response: ResponseFrame) -> None:
+        beginning = b'"response":' + response.object(b"in_progress", b"[]")
         self._emit(b"response.created", beginning)
         self._emit(b"response.in_progress", beginning)
 
@@ -336,12 +352,9 @@ class ResponsesStreamRenderer:
         self._items.append(None)
         return len(self._items) - 1
 
-    def _added(self, place: int, item: Json) -> None:
-        self._emit(b"response.output_item.added", b'"output_index":%d,"item":%b' % (place, item))
-
     def _done(self, place: int, item: Json) -> None:
         self._items[place] = item
-        self._emit(b"response.output_item.done", b'"output_index":%d,"item":%b' % (place, item))
+        self._tell((_item_event(b"done", place, item),))
 
     def _item_id(self, prefix: str, fields: Mapping[str, Json], place: int) -> Json:
         return item_id(prefix, fields, self._response_id, place)
@@ -350,8 +363,7 @@ class ResponsesStreamRenderer:
         held, self._open = self._open, None
         if held is None:
             return
-        for name, members in held.closing():
-            self._emit(name, members)
+        self._tell(held.closing())
         self._done(held.place, held.item(b"completed"))
         states, self._text_states = self._text_states, []
         for state in states:
@@ -364,8 +376,8 @@ class ResponsesStreamRenderer:
             return held
         self._close_open()
         place = self._place()
-        message = OpenMessage(place, self._item_id("msg", fields, place), fields)
-        self._added(place, message.item(b"in_progress"))
+        message = OpenMessage(place=place, identity=self._item_id("msg", fields, place), fields=fields)
+        self._tell(message.added())
         self._open = message
         return message
 
@@ -381,7 +393,7 @@ class ResponsesStreamRenderer:
             tokens = event.logprobs
             held.logprobs.append(tokens)
         self._out += (
-            held.delta_head,
+            _TEXT_HEAD,
             b"%d" % self._number,
             held.delta_place,
             event.literal,
@@ -392,8 +404,9 @@ class ResponsesStreamRenderer:
         self._number += 1
 
     def _begin_content(self, held: OpenMessage, part: int, refusal: bool) -> None:
-        for name, members in held.begin(part, refusal):
-            self._emit(name, members)
+        self._tell(held.closing())
+        held.begin(part, refusal)
+        self._tell(held.opening())
 
     def _refusal(self, event: RefusalDelta) -> None:
         self._refused = True
@@ -425,16 +438,15 @@ class ResponsesStreamRenderer:
         if event.literal == EMPTY:
             return
         if not held.literals:
-            for name, members in held.begin():
-                self._emit(name, members)
+            self._tell(held.opening())
         held.literals.append(event.literal)
         self._emit(held.delta_name, held.where + b',"delta":' + event.literal)
 
     def _begin_reasoning(self, part: int, fields: Mapping[str, Json], field: str) -> OpenReasoning:
         self._close_open()
         place = self._place()
-        held = OpenReasoning(place, self._item_id("rs", fields, place), fields, part, field)
-        self._added(place, held.item(b"in_progress"))
+        held = OpenReasoning(part, field, place=place, identity=self._item_id("rs", fields, place), fields=fields)
+        self._tell(held.added())
         self._open = held
         return held
 
@@ -472,23 +484,23 @@ class ResponsesStreamRenderer:
         fields = own_fields(event.extras, NAME)
         place = self._place()
         made = self._item_id("ctc" if event.custom else "fc", fields, place)
-        call = OpenFunctionCall(place, made, fields, event)
+        call = OpenFunctionCall(event, place=place, identity=made, fields=fields)
         self._calls[event.part] = call
-        self._added(place, call.item(b"in_progress"))
+        self._tell(call.added())
 
     def _call_delta(self, event: CallDelta) -> None:
         call = self._calls.get(event.part)
         if call is None or call.ended:
             return
         call.literals.append(event.literal)
-        self._emit(call.delta_name, call.where + b',"delta":' + event.literal)
+        self._emit(call.name + b"delta", call.where + b',"delta":' + event.literal)
 
     def _call_ended(self, event: CallEnded) -> None:
         call = self._calls.get(event.part)
         if call is None or call.ended:
             return
         call.ended = True
-        self._emit(call.done_name, call.closing())
+        self._tell(call.closing())
         self._done(call.place, call.item(b"completed"))
 
     def _media(self, event: MediaDelta) -> None:
@@ -501,7 +513,7 @@ class ResponsesStreamRenderer:
         self._close_open()
         place = self._place()
         item = render_picture(self._item_id("ig", fields, place), fields, event.media_type, event.data)
-        self._added(place, item)
+        self._tell((_item_event(b"added", place, item),))
         self._done(place, item)
 
     def _kept(self, event: OpaqueBlock) -> None:
@@ -512,9 +524,8 @@ class ResponsesStreamRenderer:
         from dragoman.dialects.openai_responses.provider_tools import stream_run  # such items are rare
 
         begun, steps = stream_run(event.opaque)
-        self._added(place, begun)
-        for name, members in steps:
-            self._emit(name, b'"output_index":%d,%b' % (place, members))
+        self._tell((_item_event(b"added", place, begun),))
+        self._tell((name, b'"output_index":%d,%b' % (place, members)) for name, members in steps)
         self._done(place, event.opaque.json)
 
     def _stopped(self, event: Stopped) -> None:
@@ -524,12 +535,13 @@ class ResponsesStreamRenderer:
         self._usage = merged(self._usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
+        self._finish()
+
+    def _finish(self) -> None:
         if self._stop is Stop.ERROR:
             self._failed(Failed(_STOPPED_WITH_ERROR))
             return
-        self._close_open()
-        for part in sorted(self._calls):
-            self._call_ended(CallEnded(0, part))
+        self._close_all()
         incomplete = render_incomplete(self._stop, self._refused)
         repeated = incomplete is not None and find_agent(self._context.headers).repeats_incomplete
         if repeated and (why := self._why_useless()) is not None:
@@ -540,6 +552,11 @@ class ResponsesStreamRenderer:
         name = b"response.completed" if repeated else b"response." + status
         self._emit(name, b'"response":' + response)
         self._over = True
+
+    def _close_all(self) -> None:
+        self._close_open()
+        for part in sorted(self._calls):
+            self._call_ended(CallEnded(0, part))
 
     def _why_useless(self) -> Failure | None:
         """Why an answer that was cut short is told as a failure; None if its output is worth keeping. For an agent that
@@ -571,6 +588,39 @@ class ResponsesStreamRenderer:
 
 
 _RENDER = methods_by_event(ResponsesStreamRenderer)
+
+
+class ResponsesAnswerRenderer(ResponsesStreamRenderer):
+    """What a stream tells piece by piece, as one response object."""
+
+    __slots__ = ("_body",)
+
+    def whole(self, reply: Reply) -> bytes:
+        for event in tell(replace(reply, choices=reply.choices[:1])):
+            self._render_event(event)
+        return self._body
+
+    def _begin(self, response: ResponseFrame) -> None: ...
+    def _emit(self, name: bytes, members: bytes) -> None: ...
+    def _tell(self, events: Iterable[EventMembers]) -> None: ...
+    def _finish(self) -> None:
+        """The response. One that its provider has not finished keeps the status that it came with."""
+        self._close_all()
+        response, output, usage = self._frame(), self._output(), self._usage_json()
+        incomplete = render_incomplete(self._stop, self._refused)
+        if self._stop is Stop.ERROR:
+            error = b'{"code":"server_error","message":"The provider stopped with an error."}'
+            self._body = response.object(b"failed", output, usage, error)
+        elif incomplete is not None:
+            self._body = response.object(b"incomplete", output, usage, incomplete=incomplete)
+        else:
+            given = response.repeated.get("status") if self._stop is None else None
+            self._body = response.object(given[1:-1] if given is not None else b"completed", output, usage)
+
+
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one response object. This dialect has one choice."""
+    return ResponsesAnswerRenderer(context).whole(reply)
 
 
 ANSWERS = AnswerCodec(

@@ -14,7 +14,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Choice, Reply
 from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_responses.answer_render import render_answer, response_error
+from dragoman.dialects.openai_responses.answer_render import response_error
 from dragoman.dialects.openai_responses.endpoints.stored_answers import (
     ITEM_DONE,
     UNREADABLE_ANSWER,
@@ -22,6 +22,7 @@ from dragoman.dialects.openai_responses.endpoints.stored_answers import (
     event_kind,
     own_items,
 )
+from dragoman.dialects.openai_responses.stream import render_answer
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object, split_members
