@@ -542,8 +542,10 @@ def test_count_compact_and_models() -> None:
     assert counting.operation is Operation.COUNT
     assert judge.judge(counting) is None
     assert judge.count_tokens(counting)["input_tokens"] > 0
-    compacted = judge.render_answer(read(body(USER), f"{PATH}/compact"), ModelTurn())
-    assert [item["type"] for item in compacted["output"]] == ["message", "compaction"]
+    for given in ("Hi", [{"role": "user", "content": "Hi"}], [USER]):
+        compacted = judge.render_answer(read({**body(USER), "input": given}, f"{PATH}/compact"), ModelTurn())
+        kept, compaction = compacted["output"]
+        assert (kept["type"], kept["content"][0]["type"], compaction["type"]) == ("message", "input_text", "compaction")
     assert judge.list_models()["data"][0]["id"] == MINI
     assert sentence_of(verdict(judge, PATH, body(USER, model="gpt-x"))) == "The requested model 'gpt-x' does not exist."
 

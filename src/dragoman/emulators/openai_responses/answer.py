@@ -118,11 +118,11 @@ def _compaction(request: ReceivedRequest) -> Item:
 
 
 def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
-    """The answer of `/responses/compact`: the user messages, and the rest encrypted."""
-    given = request.body.get("input")
-    items = given if isinstance(given, list) else []
+    """The answer of `/responses/compact`: the user messages, in the form of items, and the rest encrypted."""
+    given = request.body.get("input", ())
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     kept = [
-        {"type": "message", "id": item_id("msg_", request, index), "status": "completed", **item}
+        {"type": "message", "id": item_id("msg_", request, index), "status": "completed", **item, **_listed(item)}
         for index, item in enumerate(items)
         if item.get("role") == "user"
     ]
@@ -133,6 +133,12 @@ def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
         "output": [*kept, _compaction(request)],
         "usage": render_usage(request, ModelTurn(text="")),
     }
+
+
+def _listed(item: Item) -> Item:
+    """The content of a message that a client wrote as one text."""
+    text = item["content"]
+    return {"content": [{"type": "input_text", "text": text}]} if isinstance(text, str) else {}
 
 
 def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
