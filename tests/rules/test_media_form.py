@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
+from tests.judges import judge
 from tests.rules.runs import facts, run, sent
 
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import State
 from dragoman.rules.media.media_form import media_form
 
 PDF = "data:application/pdf;base64,JVBERi0="
 LONG_PDF = "JVBERi0xLjQKJcfsj6IK"
 WORDS: dict[str, Any] = {"type": "text", "text": "Read it."}
-OWN_FORM = facts(media_forms=[], media={"image": {}, "document": {}})
+OWN_FORM = facts(media_forms=[], media={"image": {}, "document": {}, "audio": {}})
 
 FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "document_url": (
@@ -30,6 +34,10 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "headless": (
         {"type": "file", "file": {"file_data": LONG_PDF, "filename": "a.pdf"}},
         {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{LONG_PDF}", "filename": "a.pdf"}},
+    ),
+    "sound_url": (
+        {"type": "input_audio", "input_audio": {"data": "data:;base64,UklGRg==", "format": "wav"}},
+        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
     ),
 }
 
@@ -64,7 +72,7 @@ def test_adapt_for_real_providers(form: str) -> None:
     assert sent(body(part), "openai-compatible-lenient/m").json["messages"] == body(part)["messages"]
 
 
-VENDORS_FORM = facts(document_form="document_url", media={"image": {}, "document": {}})
+VENDORS_FORM = facts(vendor_forms={"document": "document_url"}, media={"image": {}, "document": {}})
 NAMED: dict[str, Any] = {"type": "file", "file": {"file_data": PDF, "filename": "a.pdf"}}
 LINK: dict[str, Any] = {"type": "document_url", "document_url": PDF}
 
@@ -137,7 +145,7 @@ def test_line_breaks_in_base64_go_in_a_translation() -> None:
 
 def test_a_document_of_another_name_in_one_vendors_form() -> None:
     """Both repairs in one step: its type, and the form that the vendor has for documents."""
-    known = facts(document_form="document_url", media={"document": {"types": ["application/pdf"]}})
+    known = facts(vendor_forms={"document": "document_url"}, media={"document": {"types": ["application/pdf"]}})
     part = {"type": "file", "file": {"file_data": "data:application/x-pdf;base64,JVBERi0=", "filename": "untitled"}}
     done = run(media_form, body(part), known)
     assert done.json["messages"][1]["content"][1] == {"type": "document_url", "document_url": PDF}
@@ -165,3 +173,50 @@ def test_responses_reads_base64_alone_too() -> None:
     assert [change[0] for change in own.changes] == ["media-form"]
     claude = sent(asked, "anthropic/claude-opus-4-8", source="openai-responses")
     assert claude.json["messages"][0]["content"][0]["source"]["data"] == LONG_PDF
+
+
+def sound(data: str) -> dict[str, Any]:
+    part = {"type": "input_audio", "input_audio": {"data": data, "format": "mp3"}}
+    return {"messages": [{"role": "user", "content": [WORDS, part]}]}
+
+
+SOUND = "SUQzBAAAAAAA"
+
+
+def test_qwen_reads_a_sound_as_a_url_alone() -> None:
+    own, plain = sound(f"data:audio/mpeg;base64,{SOUND}"), sound(SOUND)
+    done = adapt(plain, target="qwen/qwen3-omni-flash")
+    assert done.json["messages"] == own["messages"]
+    assert [(one.rule, one.loses) for one in done.changes] == [("media-form", "nothing")]
+    for accepted in (own, sound(f"data:;base64,{SOUND}"), sound("https://example.com/a.mp3")):
+        kept = adapt(accepted, target="qwen/qwen3-omni-flash")
+        assert (kept.json["messages"], kept.changes) == (accepted["messages"], ())
+        assert judge("qwen", "qwen3-omni-flash", kept.path, kept.headers, kept.body) is None
+    assert judge("qwen", "qwen3-omni-flash", done.path, done.headers, done.body) is None
+    assert judge("qwen", "qwen3-omni-flash", done.path, done.headers, orjson.dumps(plain)) is not None
+
+
+@pytest.mark.parametrize("data", [f"data:;base64,{SOUND}", f"data:audio/mp3;base64,{SOUND}", SOUND])
+@pytest.mark.parametrize("target", ["vllm/m", "openai/gpt-4o-audio-preview", "gemini/gemini-2.5-flash", "llamacpp/m"])
+def test_a_sound_written_for_qwen_is_read_everywhere(target: str, data: str) -> None:
+    name, _, model = target.partition("/")
+    done = adapt(sound(data), target=target)
+    assert f'"{SOUND}"'.encode() in done.body
+    assert judge(name, model, done.path, done.headers, done.body) is None
+
+
+def test_a_sound_by_url_is_fetched_or_named() -> None:
+    linked = sound("https://example.com/a.mp3")
+    done = adapt(linked, target="gemini/gemini-2.5-flash")
+    assert done.media_to_fetch == ("https://example.com/a.mp3",)
+    assert done.json["contents"][0]["parts"][1] == {"text": "[audio: https://example.com/a.mp3]"}
+    fetched = State(media={"https://example.com/a.mp3": b"ID3\x04"})
+    parts = adapt(linked, target="gemini/gemini-2.5-flash", state=fetched).json["contents"][0]["parts"]
+    assert parts[1] == {"inlineData": {"mimeType": "audio/mpeg", "data": "SUQzBA=="}}
+
+
+def test_a_data_url_in_place_of_the_bytes_of_responses() -> None:
+    part = {"type": "input_audio", "input_audio": {"data": f"data:audio/mp3;base64,{SOUND}", "format": "mp3"}}
+    turn = {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Hear?"}, part]}]}
+    done = adapt(turn, source="openai-responses", target="gemini/gemini-2.5-flash")
+    assert done.json["contents"][0]["parts"][1]["inlineData"]["data"] == SOUND

@@ -376,12 +376,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         tuple[str, ...],
         Meta(
             description="further shapes of media: document_url, bare (a URL as text), untitled, headless (no data URL),"
-            " images (beside the content)"
+            " sound_url (a sound as a data URL), images (beside the content)"
         ),
     ] = ("*",)
-    document_form: Annotated[
-        str, Meta(description="the shape in which it takes the bytes of a document, if it is not its dialect's own")
-    ] = ""
+    vendor_forms: Annotated[
+        Mapping[str, str],
+        Meta(description="the shape in which it takes the bytes of a kind of media, if it is not its dialect's own"),
+    ] = {}
     titled_media: Annotated[
         tuple[str, ...],
         Meta(description="kinds of media whose parts have a name; `document-url`: documents that are given by URL"),

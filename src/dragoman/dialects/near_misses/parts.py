@@ -287,6 +287,8 @@ def _parse_audio(fields: Fields) -> Part | None:
     raw = fields.get("input_audio", NULL)
     inner = fields_of(embedded_object(raw) if raw[:1] == b'"' else raw) or fields
     content = inner.get("data", b"")
+    if content.startswith(b'"data:') and isinstance(linked := link_literal(content), Inline):
+        content = linked.data
     if content[:1] != b'"':
         return None
     form = text_of(inner.get("format")) or next((name for head, name in _SOUNDS if content.startswith(head)), "")

@@ -94,6 +94,9 @@ UNTITLED = "untitled"
 """The name for a file without one: Chat demands a name beside a file's bytes."""
 BARE = "bare"
 DOCUMENT_URL = "document_url"
+LINKED_SOUND = "sound_url"
+"""The spelling of a sound as a URL where its base64 belongs: a data URL, or one to fetch."""
+_LINKS = (b'"data:', b'"http:', b'"https:')
 """Spellings of media other than Chat's own: a URL as plain text, and a document by its URL."""
 
 _BLANK_TEXT = int(Trait.BLANK_TEXT)
@@ -605,8 +608,15 @@ def _parse_audio(wire: ChatAudio, extras: Extras | None = None) -> Part | None:
     if isinstance(sound, str) or memoryview(sound.data)[0] != QUOTE:
         return None
     form = sound.format or ""
-    source = Inline("audio/" + _AUDIO_TYPES.get(form, form), bytes(sound.data))
-    return Media(MediaKind.AUDIO, source, hint=cache_hint(wire.cache_control), extras=extras)
+    named = "audio/" + _AUDIO_TYPES.get(form, form)
+    data = bytes(sound.data)
+    source: Inline | Remote = Inline(named, data)
+    linked = data.startswith(_LINKS)
+    if linked:
+        link = link_literal(data)
+        source = Inline(named, link.data) if isinstance(link, Inline) else link
+    hint = cache_hint(wire.cache_control)
+    return Media(MediaKind.AUDIO, source, wire_form=LINKED_SOUND if linked else "", hint=hint, extras=extras)
 
 
 def _parse_file(wire: ChatFile, extras: Extras | None = None) -> Part | None:

@@ -37,7 +37,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, UNTITLED
+from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, LINKED_SOUND, UNTITLED
 from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras, require_own
 from dragoman.dialects.shared.parsing import HEADLESS, data_url
 from dragoman.dialects.shared.rendering import Pieces
@@ -387,16 +387,29 @@ def _render_opaque(part: Opaque, out: Pieces) -> None:
 
 def _render_media(part: Media, out: Pieces) -> None:
     source, kind = part.source, part.kind
-    if kind is MediaKind.AUDIO and isinstance(source, Inline):
-        form = source.media_type.partition("/")[2]
-        out += (b'{"type":"input_audio","input_audio":{"data":', source.data)
-        out += (b',"format":', quote(_FORMATS.get(form, form)), b"}")
+    if kind is MediaKind.AUDIO and (isinstance(source, Inline) or part.wire_form == LINKED_SOUND):
+        _render_sound(part, out)
     elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)) and part.wire_form != DOCUMENT_URL:
         _render_file(part, source, out)
     elif kind in _LINKED and isinstance(source, (Inline, Remote)):
         _render_link(part, data_url(source) if isinstance(source, Inline) else (quote(source.url),), out)
     else:
         raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in Chat content")
+
+
+def _render_sound(part: Media, out: Pieces) -> None:
+    source = part.source
+    if isinstance(source, Inline):
+        data = data_url(source) if part.wire_form == LINKED_SOUND else (source.data,)
+    elif isinstance(source, Remote):
+        data = (quote(source.url),)
+    else:
+        raise Unrepresentable("a stored sound in Chat content")
+    out += (b'{"type":"input_audio","input_audio":{"data":', *data)
+    form = source.media_type.partition("/")[2]
+    if form:
+        out += (b',"format":', quote(_FORMATS.get(form, form)))
+    out.append(b"}")
 
 
 def _render_link(part: Media, url: tuple[bytes | memoryview, ...], out: Pieces) -> None:

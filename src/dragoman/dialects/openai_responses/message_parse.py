@@ -637,7 +637,9 @@ def _parse_audio(part: ResponsesAudio, at: str, extras: Extras | None) -> Part |
     form, encoded = content["format"], content["data"]
     if not isinstance(form, str) or not isinstance(encoded, str):
         return None
-    return Media(MediaKind.AUDIO, Inline("audio/" + _AUDIO_TYPES.get(form, form), quote(encoded)), extras=extras)
+    source = parse_link(encoded)
+    data = source.data if isinstance(source, Inline) else quote(encoded)
+    return Media(MediaKind.AUDIO, Inline("audio/" + _AUDIO_TYPES.get(form, form), data), extras=extras)
 
 
 _AUDIO_TYPES = {"mp3": "mpeg"}

@@ -13,7 +13,7 @@ import orjson
 from dragoman.emulators.chat.openai.request_types import empty_array, missing, not_among, unknown, wrong_type
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, UNNAMED, ProviderSpec
-from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, fits
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, fits, sounds
 from dragoman.emulators.chat.thought_signatures import check_signed_calls
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 
@@ -57,6 +57,8 @@ def _unknown_field(spec: ProviderSpec, message: dict[str, Any]) -> str | None:
 
 
 def check_contents(spec: ProviderSpec, request: ReceivedRequest) -> None:
+    if spec.sound_refusal is not None and any(":" not in sound for sound in sounds(request)):
+        raise replace(spec.sound_refusal)
     for at, message in enumerate(request.body["messages"]):
         _check_content(spec, message, f"messages[{at}]")
         _check_calls(spec, message, f"messages[{at}]")

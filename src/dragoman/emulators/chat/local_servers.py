@@ -13,7 +13,15 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.chat.answers import AnswerStyle, cached_usage
-from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, Check, ErrorRenderer, fits, render_openai_error
+from dragoman.emulators.chat.service import (
+    NOT_JSON,
+    ChatRefusal,
+    Check,
+    ErrorRenderer,
+    fits,
+    render_openai_error,
+    sounds,
+)
 from dragoman.emulators.ollama.models import capabilities, full_name, never_thinks
 from dragoman.emulators.provider import FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -166,6 +174,8 @@ _VLLM_PARTS = (
 
 
 def _check_vllm_messages(request: ReceivedRequest) -> None:
+    if any(sound.startswith("data:") for sound in sounds(request)):
+        raise ChatRefusal(400, "Incorrect padding")  # seen 2026-08-11, QwenLM/Qwen-MM-Plugins#8
     for message in request.body["messages"]:
         content = message.get("content")
         for part in content if isinstance(content, list) else ():

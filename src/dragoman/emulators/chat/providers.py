@@ -56,6 +56,7 @@ class ProviderSpec:
     unanswered_sentence: str | None = None  # refuses a call without its result
     orphan_sentence: str | None = None  # refuses a result without its call
     part_kinds: tuple[str, ...] | None = None  # allowed types of content parts; None accepts any
+    sound_refusal: ChatRefusal | None = None  # refuses the base64 of a sound without the head of a data URL
     null_content: bool = True  # whether content may be null without calls
     empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` are accepted
     published: Shape | None = None  # the types of the whole request; None checks only what the fields above say
@@ -341,6 +342,10 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
             '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must be followed by tool'
             ' messages responding to each "tool_call_id". The following tool_call_ids did not have response messages:'
             " message[{at}].role"
+        ),
+        # seen 2026-06-12, Operit#601
+        sound_refusal=ChatRefusal(
+            400, "<400> InternalError.Algo.InvalidParameter: The provided URL does not appear to be valid."
         ),
         style=_WITH_REASONING,
         faults=_common_faults(

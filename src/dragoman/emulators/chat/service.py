@@ -76,6 +76,14 @@ def fits(shape: Shape, refuse: MismatchWords, *, nulls: bool = True) -> Check:
     return check
 
 
+def sounds(request: ReceivedRequest) -> list[str]:
+    """What stands for the bytes of each sound."""
+    contents = [message.get("content") for message in request.body["messages"] if isinstance(message, dict)]
+    parts = [part for content in contents if isinstance(content, list) for part in content if isinstance(part, dict)]
+    found = [part.get("input_audio") for part in parts]
+    return [sound["data"] for sound in found if isinstance(sound, dict) and isinstance(sound.get("data"), str)]
+
+
 def render_openai_error(refusal: ChatRefusal) -> Any:
     """`{"error": {message, type, param, code}}`."""
     return {

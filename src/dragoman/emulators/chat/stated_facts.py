@@ -183,7 +183,7 @@ def _part_faults(facts: StatedFacts, part: dict[str, Any]) -> Iterator[str]:
 def _takes_medium(facts: StatedFacts, medium: str, kind: str) -> bool:
     if facts.entry("media", medium).get("inline") == "refuses":
         return False
-    form, forms = facts.get("document_form"), facts.get("media_forms", ("*",))
+    form, forms = facts.entry("vendor_forms", "document"), facts.get("media_forms", ("*",))
     if kind == "document_url" and form != kind and not {"*", kind} & {*forms}:
         return False
     return medium != "document" or not form or kind == form

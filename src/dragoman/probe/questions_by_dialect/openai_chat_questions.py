@@ -199,7 +199,7 @@ OWN_QUESTIONS = (
         asks="a small document as a part of the type `document_url`",
         topic=Topic.TURNS,
         turns=(user([text("What is this?"), {"type": "document_url", "document_url": DOCUMENT}]), assistant()),
-        accepted=Outcome({"document_form": "document_url", "media": {"document": {"inline": ACCEPTS}}}),
+        accepted=Outcome({"vendor_forms": {"document": "document_url"}, "media": {"document": {"inline": ACCEPTS}}}),
         words=("document_url",),
         unless=(Condition("document-bytes", ACCEPTED),),
     ),

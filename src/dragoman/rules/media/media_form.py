@@ -1,10 +1,10 @@
 """Media in a form that one vendor made.
 
-A document as `document_url`, a URL as plain text, a file without a name, or base64 without the head of a data URL is
-refused if only the dialect's own form is known. The part is written in that form. The other way round, a vendor may
-take the bytes of a document in its own form alone (fact `document_form`). A type that the target does not list gets its
-usual name: `image/jpg` becomes `image/jpeg`. Line breaks in the bytes, as mail programs write them, are left out in a
-translation.
+A document as `document_url`, a URL as plain text, a file without a name, base64 without the head of a data URL, or a
+sound with one is refused if only the dialect's own form is known. The part is written in that form. The other way
+round, a vendor may take the bytes of a document or a sound in its own form alone (fact `vendor_forms`). A type that the
+target does not list gets its usual name: `image/jpg` becomes `image/jpeg`. Line breaks in the bytes, as mail programs
+write them, are left out in a translation.
 
 Loses nothing, or metadata if that form has no place for the document's name.
 
@@ -23,9 +23,9 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.parts import BESIDE, Inline, Media, MediaKind, Part
+from dragoman.conversation.parts import BESIDE, Inline, Media, Part
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Medium
+from dragoman.profiles.facts import Medium
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
@@ -55,8 +55,9 @@ def _form(part: Part, context: Context) -> Swap | None:
         if plain is not None:
             more = _form(plain.parts[0], context)
             return plain if more is None else Swap(more.parts, f"{plain.did}, {more.did}", more.loses)
-    if facts.document_form and part.kind is MediaKind.DOCUMENT and type(part.source) is Inline:
-        return _in_vendors_form(part, facts)
+    vendors = facts.vendor_forms.get(part.kind.value)
+    if vendors is not None and type(part.source) is Inline:
+        return _in_vendors_form(part, vendors)
     if part.wire_form in ("", BESIDE) or facts.media_forms == _ALL or part.wire_form in facts.media_forms:
         return None
     return Swap((replace(part, wire_form=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
@@ -80,9 +81,9 @@ def _wants_usual(media_type: str, medium: Medium, context: Context) -> bool:
     return media_type not in medium.types if medium.types else context.translated
 
 
-def _in_vendors_form(part: Media, facts: Facts) -> Swap | None:
-    if part.wire_form == facts.document_form:
+def _in_vendors_form(part: Media, form: str) -> Swap | None:
+    if part.wire_form == form:
         return None
-    did = f"wrote the document as `{facts.document_form}`"
-    made = replace(part, wire_form=facts.document_form, title=None)
+    did = f"wrote the {part.kind.value} as `{form}`"
+    made = replace(part, wire_form=form, title=None)
     return Swap((made,), did, Loss.NOTHING if part.title is None else Loss.METADATA)
