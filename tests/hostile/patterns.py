@@ -57,7 +57,6 @@ BUILT: dict[str, tuple[str, ...]] = {
     "dialects/openai_chat/stream.py": (),  # found as a value
     "dialects/registry.py": (r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",),
     "dialects/shared/streamed_text.py": (),  # found as values
-    "emulators/anthropic/field_checks.py": (),
     "emulators/bedrock/families.py": (),
     "emulators/chat/compatible.py": (),
     "emulators/chat/service.py": (),

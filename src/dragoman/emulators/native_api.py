@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,24 +31,6 @@ class ProviderRefusal(Exception):
         self.message = message
         self.status = status
         self.kind = kind or self.usual_kind
-
-
-FieldCheck = Callable[[Any, str], None]
-"""Takes a value and its path, and raises at the first error."""
-
-
-def anything(value: Any, at: str) -> None:
-    """Accepts any value."""
-
-
-def nullable(check: FieldCheck) -> FieldCheck:
-    """The check, or null."""
-
-    def check_unless_null(value: Any, at: str) -> None:
-        if value is not None:
-            check(value, at)
-
-    return check_unless_null
 
 
 class NativeApi(EmulatedProvider, ABC):

@@ -9,22 +9,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dragoman.emulators.anthropic.field_checks import (
-    array,
+from dragoman.emulators.anthropic.refusals import by_type, invalid, items_of, mapping, record, typed
+from dragoman.emulators.request_shape import (
+    Path,
+    Shape,
+    anything,
     boolean,
-    invalid,
-    join_path,
-    mapping,
+    both,
+    filled,
     matching,
-    non_empty_text,
+    nullable,
     one_of,
-    record,
     tagged,
     text,
     text_up_to,
-    typed,
 )
-from dragoman.emulators.native_api import FieldCheck, anything, nullable
 
 NAME = r"^[a-zA-Z0-9_-]{1,128}$"
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -38,69 +37,66 @@ SERVER_NOTES = ("compaction", "fallback", "mcp_tool_listing", "browser_state")
 SERVER_BLOCKS = (*SERVER_CALLS, *SERVER_RESULTS, *SERVER_NOTES)
 
 
-def base64_text(value: Any, at: str) -> None:
+def base64_text(value: Any, path: Path) -> None:
     """Base64 in the standard alphabet. Clients often send a data URL by mistake."""
-    text(value, at)
+    text(value, path)
     if re.fullmatch(r"[A-Za-z0-9+/=\s]*", value) is None:
-        raise invalid(at, "Invalid base64 data")
+        raise invalid(path, "Invalid base64 data")
 
 
-def https_url(value: Any, at: str) -> None:
+def https_url(value: Any, path: Path) -> None:
     """Anthropic only fetches over TLS."""
-    text(value, at)
+    text(value, path)
     if not value.startswith("https://"):
-        raise invalid(at, "Only HTTPS URLs are supported.")
+        raise invalid(path, "Only HTTPS URLs are supported.")
 
 
-def called_name(value: Any, at: str) -> None:
-    """The name in a call of the history may be longer than that of a declared tool."""
-    text_up_to(200)(value, at)
-    matching(r"^[a-zA-Z0-9_-]+$")(value, at)
+_id = matching(r"^[a-zA-Z0-9_-]+$")
+called_name = both(text_up_to(200), _id)
+"""The name in a call of the history may be longer than that of a declared tool."""
 
 
-def loose_record(*required: str) -> FieldCheck:
+def loose_record(*required: str) -> Shape:
     """An object that must have these keys, and may have others."""
-    return record(dict.fromkeys(required, anything), required=required, loose=True)
+    return record(dict.fromkeys(required, anything), required=required, open=True)
 
 
-cache_control: FieldCheck = nullable(
-    tagged({"ephemeral": record({"type": anything, "ttl": one_of("5m", "1h"), "scope": text})}, tag_in_path=True)
+cache_control: Shape = nullable(
+    by_type({"ephemeral": record({"type": anything, "ttl": one_of("5m", "1h"), "scope": text})})
 )
-_cached: dict[str, FieldCheck] = {"type": anything, "cache_control": cache_control}
+_cached: dict[str, Shape] = {"type": anything, "cache_control": cache_control}
 _citations = nullable(record({"enabled": boolean}))
 
-text_block: FieldCheck = record(
-    {**_cached, "text": text, "citations": nullable(array(loose_record("type")))}, required=("text",)
+text_block: Shape = record(
+    {**_cached, "text": text, "citations": nullable(items_of(loose_record("type")))}, required=("text",)
 )
 
-_image_source = tagged(
+_image_source = by_type(
     {
         "base64": typed(data=base64_text, media_type=one_of(*IMAGE_TYPES)),
         "url": typed(url=https_url),
-        "file": typed(file_id=non_empty_text),
+        "file": typed(file_id=filled),
     }
 )
-image_block: FieldCheck = record(
-    {**_cached, "source": _image_source, "transformations": anything}, required=("source",)
-)
+image_block: Shape = record({**_cached, "source": _image_source, "transformations": anything}, required=("source",))
 
 
-def _inner_blocks(value: Any, at: str) -> None:
-    if isinstance(value, str):
-        return
-    array(tagged({"text": text_block, "image": image_block}))(value, at)
+def _text_or(blocks: Shape) -> Shape:
+    """Text, or blocks."""
+    return lambda value, path: None if isinstance(value, str) else blocks(value, path)
 
 
-_document_source = tagged(
+_inner_blocks = _text_or(items_of(by_type({"text": text_block, "image": image_block})))
+_document_source = by_type(
     {
         "base64": typed(data=base64_text, media_type=one_of("application/pdf")),
         "text": typed(data=text, media_type=one_of("text/plain")),
         "content": typed(content=_inner_blocks),
         "url": typed(url=https_url),
-        "file": typed(file_id=non_empty_text),
+        "file": typed(file_id=filled),
     }
 )
-document_block: FieldCheck = record(
+document_block: Shape = record(
     {
         **_cached,
         "source": _document_source,
@@ -110,10 +106,10 @@ document_block: FieldCheck = record(
     },
     required=("source",),
 )
-search_result_block: FieldCheck = record(
+search_result_block: Shape = record(
     {
         **_cached,
-        "content": array(tagged({"text": text_block})),
+        "content": items_of(by_type({"text": text_block})),
         "source": text,
         "title": text,
         "citations": _citations,
@@ -121,8 +117,8 @@ search_result_block: FieldCheck = record(
     required=("content", "source", "title"),
 )
 
-_result_content = array(
-    tagged(
+_result_content = items_of(
+    by_type(
         {
             "text": text_block,
             "image": image_block,
@@ -135,25 +131,20 @@ _result_content = array(
 )
 
 
-def _result_value(value: Any, at: str) -> None:
-    if not isinstance(value, str):
-        _result_content(value, at)
-
-
-tool_result_block: FieldCheck = record(
+tool_result_block: Shape = record(
     {
         **_cached,
-        "tool_use_id": matching(r"^[a-zA-Z0-9_-]+$"),
-        "content": _result_value,
+        "tool_use_id": _id,
+        "content": _text_or(_result_content),
         "is_error": boolean,
         "toolset_name": nullable(text),
     },
     required=("tool_use_id",),
 )
-tool_use_block: FieldCheck = record(
+tool_use_block: Shape = record(
     {
         **_cached,
-        "id": matching(r"^[a-zA-Z0-9_-]+$"),
+        "id": _id,
         "input": mapping,
         "name": called_name,
         "caller": nullable(loose_record("type")),
@@ -161,10 +152,10 @@ tool_use_block: FieldCheck = record(
     },
     required=("id", "input", "name"),
 )
-thinking_block: FieldCheck = typed(thinking=text, signature=text)
-redacted_block: FieldCheck = typed(data=text)
+thinking_block: Shape = typed(thinking=text, signature=text)
+redacted_block: Shape = typed(data=text)
 
-CONTENT: dict[str, FieldCheck] = {
+CONTENT: dict[str, Shape] = {
     "text": text_block,
     "image": image_block,
     "document": document_block,
@@ -173,7 +164,7 @@ CONTENT: dict[str, FieldCheck] = {
     "tool_use": tool_use_block,
     "thinking": thinking_block,
     "redacted_thinking": redacted_block,
-    "container_upload": record({**_cached, "file_id": non_empty_text}, required=("file_id",)),
+    "container_upload": record({**_cached, "file_id": filled}, required=("file_id",)),
     **dict.fromkeys(SERVER_CALLS, loose_record("id", "name", "input")),
     **dict.fromkeys(SERVER_RESULTS, loose_record("tool_use_id")),
     **dict.fromkeys(SERVER_NOTES, loose_record()),
@@ -181,37 +172,29 @@ CONTENT: dict[str, FieldCheck] = {
     "tool_removal": loose_record("tool"),
 }
 
-_block = tagged(CONTENT)
+content = _text_or(items_of(by_type(CONTENT)))
+"""The content of a message."""
 
 
-def content(value: Any, at: str) -> None:
-    """The content of a message: text or blocks."""
-    if isinstance(value, str):
-        return
-    array(_block)(value, at)
-
-
-def message(value: Any, at: str) -> None:
+def message(value: Any, path: Path) -> None:
     """One message: `role` and `content`, and two keys for directives if the role is system."""
     if not isinstance(value, dict):
-        raise invalid(at, "Input does not match the expected shape.")
-    keys: dict[str, FieldCheck] = {"role": text, "content": content}
-    required = ["role", "content"]
+        raise invalid(path, "Input does not match the expected shape.")
+    keys: dict[str, Shape] = {"role": text, "content": content}
+    required: tuple[str, ...] = ("role", "content")
     if value.get("role") == "system":
         keys |= {"output_config": anything, "clear_at": anything}
-        required.remove("content")
-    record(keys, required=required)(value, at)
+        required = ("role",)
+    record(keys, required=required)(value, path)
     if value["role"] not in ("user", "assistant", "system"):
-        raise invalid(at.split(".")[0], f'Unexpected role "{value["role"]}". Allowed roles are "user" or "assistant"')
+        raise invalid(path[:1], f'Unexpected role "{value["role"]}". Allowed roles are "user" or "assistant"')
 
 
-def system(value: Any, at: str) -> None:
-    """The system prompt: text or text blocks."""
-    if isinstance(value, str):
-        return
-    if not isinstance(value, list):
-        raise invalid(at, "Input should be a valid array")
-    for index, block in enumerate(value):
-        tagged({"text": text_block}, tag_in_path=False)(block, join_path(at, index))
-        if block["text"] == "" and block.get("cache_control"):
-            raise invalid(join_path(at, index), "cache_control cannot be set for empty text blocks")
+def _system_block(value: Any, path: Path) -> None:
+    tagged("type", {"text": text_block})(value, path)
+    if value["text"] == "" and value.get("cache_control"):
+        raise invalid(path, "cache_control cannot be set for empty text blocks")
+
+
+system = _text_or(items_of(_system_block))
+"""The system prompt."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dragoman.emulators.anthropic.conversation import blocks_of
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal
 from dragoman.emulators.provider import ReceivedRequest
 from dragoman.emulators.signatures import check_signature, mint
 from dragoman.emulators.usage import answer_seed, count_tokens

@@ -12,8 +12,8 @@ from itertools import groupby
 from typing import Any
 
 from dragoman.emulators.anthropic.blocks import SERVER_BLOCKS, SERVER_RESULTS
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.anthropic.models import ClaudeModel
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal
 from dragoman.emulators.signatures import is_masked
 
 Block = dict[str, Any]

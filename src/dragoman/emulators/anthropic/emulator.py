@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman.emulators.anthropic import answer, caching, judge
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.provider import CachePlan, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.rate_limits import ANTHROPIC, claude_refusal

@@ -5,24 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.anthropic import blocks
-from dragoman.emulators.anthropic.field_checks import (
-    array,
+from dragoman.emulators.anthropic.refusals import by_type, invalid, items_of, mapping, mismatch_refusal, record, typed
+from dragoman.emulators.anthropic.tools import tool_choice, tools
+from dragoman.emulators.request_shape import (
+    Path,
+    Shape,
+    ShapeMismatch,
+    anything,
     boolean,
+    bounded,
+    filled,
     integer,
-    invalid,
-    mapping,
-    non_empty_text,
-    number_between,
+    nullable,
+    number,
     one_of,
-    record,
-    refuse_extras,
-    tagged,
     text,
     text_up_to,
-    typed,
 )
-from dragoman.emulators.anthropic.tools import tool_choice, tools
-from dragoman.emulators.native_api import FieldCheck, anything, nullable
 
 # Fields that need a beta: the header names it by one of these prefixes, or the path ends with `?beta=true`.
 BETAS = {
@@ -38,42 +37,48 @@ BETAS = {
 }
 
 
-def _messages(value: Any, at: str) -> None:
-    array(blocks.message)(value, at)
+def _messages(value: Any, path: Path) -> None:
+    items_of(blocks.message)(value, path)
     if not value:
-        raise invalid(at, "at least one message is required")
+        raise invalid(path, "at least one message is required")
     if len(value) > 100_000:
-        raise invalid(at, "List should have at most 100000 items after validation")
+        raise invalid(path, "List should have at most 100000 items after validation")
 
 
-def _stop_sequences(value: Any, at: str) -> None:
+def _stop_sequences(value: Any, path: Path) -> None:
     """Reported in litellm#3286 and mcp-web-ui#5. The sentences name the list, not the item."""
-    array(text)(value, at)
+    items_of(text)(value, path)
     if "" in value:
-        raise invalid(at, "each stop sequence must be non-empty")
+        raise invalid(path, "each stop sequence must be non-empty")
     if any(not one.strip() for one in value):
-        raise invalid(at, "each stop sequence must contain non-whitespace")
+        raise invalid(path, "each stop sequence must contain non-whitespace")
 
 
-def _user_id(value: Any, at: str) -> None:
+def _user_id(value: Any, path: Path) -> None:
     """Reported in litellm#10106."""
-    text_up_to(256)(value, at)
+    text_up_to(256)(value, path)
     user, _, host = value.partition("@")
     if user and "." in host:
-        raise invalid(at, "user_id appears to contain an email address. Please send a uuid or hash value instead.")
+        raise invalid(path, "user_id appears to contain an email address. Please send a uuid or hash value instead.")
 
 
-_shown: dict[str, FieldCheck] = {"type": anything, "display": nullable(text), "block_binding": anything}
-thinking: FieldCheck = tagged(
+def _fraction(value: Any, path: Path) -> None:
+    number(value, path)
+    if not 0 <= value <= 1:
+        raise invalid(path, "range: 0..1")
+
+
+_shown: dict[str, Shape] = {"type": anything, "display": nullable(text), "block_binding": anything}
+thinking: Shape = by_type(
     {
-        "enabled": record({**_shown, "budget_tokens": integer(1024)}, required=("budget_tokens",)),
+        "enabled": record({**_shown, "budget_tokens": bounded(integer, 1024)}, required=("budget_tokens",)),
         "adaptive": record(_shown),
         "disabled": record({"type": anything}),
         "between_tools": record({"type": anything}),
     }
 )
-_format = nullable(tagged({"json_schema": typed(schema=mapping)}))
-output_config: FieldCheck = record(
+_format = nullable(by_type({"json_schema": typed(schema=mapping)}))
+output_config: Shape = record(
     {
         "effort": nullable(one_of("low", "medium", "high", "xhigh", "max")),
         "format": _format,
@@ -81,8 +86,8 @@ output_config: FieldCheck = record(
     }
 )
 
-FIELDS: dict[str, FieldCheck] = {
-    "model": non_empty_text,
+FIELDS: dict[str, Shape] = {
+    "model": filled,
     "tool_choice": tool_choice,
     "tools": tools,
     "messages": _messages,
@@ -90,13 +95,13 @@ FIELDS: dict[str, FieldCheck] = {
     "thinking": thinking,
     "output_config": output_config,
     "cache_control": blocks.cache_control,
-    "max_tokens": integer(0),
+    "max_tokens": bounded(integer, 0),
     "metadata": record({"user_id": nullable(_user_id)}),
     "stop_sequences": _stop_sequences,
-    "temperature": number_between(0, 1),
+    "temperature": _fraction,
     "service_tier": one_of("auto", "standard_only"),
-    "top_k": integer(0),
-    "top_p": number_between(0, 1),
+    "top_k": bounded(integer, 0),
+    "top_p": _fraction,
     "stream": boolean,
     "container": anything,
     "inference_geo": nullable(text),
@@ -119,15 +124,13 @@ def check_fields(
         known = {name: check for name, check in known.items() if name not in _SAMPLING}
     required = [name for name in _REQUIRED if name in known]
     if model_in_path:
-        known = {"anthropic_version": non_empty_text, "anthropic_beta": anything, **known}
+        known = {"anthropic_version": filled, "anthropic_beta": anything, **known}
         required = ["anthropic_version", *required]
         if not counting:  # a question for tokens has another name in its path
             known.pop("model")
             required.remove("model")
     known |= {name: anything for name, marks in BETAS.items() if beta_route or any(mark in beta for mark in marks)}
-    for name, check in known.items():
-        if name in body:
-            check(body[name], name)
-        elif name in required:
-            raise invalid(name, "Field required")
-    refuse_extras(body, known, "")
+    try:
+        record(known, required=tuple(required))(body, ())
+    except ShapeMismatch as mismatch:
+        raise mismatch_refusal(mismatch) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal, invalid
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal, invalid
 from dragoman.emulators.provider import Hosted, HostedRun, ModelTurn, ReceivedRequest, WebPage
 from dragoman.emulators.signatures import check_signature, mint
 from dragoman.emulators.usage import answer_seed

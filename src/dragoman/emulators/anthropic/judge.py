@@ -8,10 +8,10 @@ from typing import Any
 from dragoman.emulators.anthropic import thinking
 from dragoman.emulators.anthropic.compaction import check_compaction
 from dragoman.emulators.anthropic.conversation import STRICTER_SINCE, check_conversation, check_version
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal, invalid, join_path
 from dragoman.emulators.anthropic.fields import check_fields
 from dragoman.emulators.anthropic.hosted_blocks import check_hosted
 from dragoman.emulators.anthropic.models import ClaudeModel, claude_model
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal, invalid, join_path
 from dragoman.emulators.anthropic.schemas import check_compilable, check_schema
 from dragoman.emulators.anthropic.tools import check_strict, check_tool_set
 from dragoman.emulators.provider import EmulatorOptions, Operation, ReceivedRequest
@@ -58,7 +58,7 @@ def _check_capabilities(body: dict[str, Any], model: ClaudeModel, beta: str) -> 
     form = (body.get("output_config") or {}).get("format")
     if form:
         _check_structured(model)
-        check_schema(form["schema"], "output_config.format.schema")
+        check_schema(form["schema"], ("output_config", "format", "schema"))
         check_compilable(form["schema"], "output_config.format.schema")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.emulators.anthropic.field_checks import invalid
+from dragoman.emulators.anthropic.refusals import invalid
+from dragoman.emulators.request_shape import Path
 
 _TYPES = {"string", "number", "integer", "boolean", "object", "array", "null"}
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
@@ -15,7 +16,7 @@ _MAPS = ("properties", "$defs", "definitions", "patternProperties")
 _SINGLE = ("items", "additionalProperties", "not", "propertyNames", "contains", "if", "then", "else")
 
 
-def check_schema(schema: dict[str, Any], at: str) -> None:
+def check_schema(schema: dict[str, Any], at: Path) -> None:
     """The schema has none of the common mistakes against JSON Schema draft 2020-12."""
     if not all(_is_schema(node) for node in nodes(schema)):
         raise invalid(

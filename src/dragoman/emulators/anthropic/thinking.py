@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from dragoman.emulators.anthropic.conversation import ClaudeTurn, turns_of
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.anthropic.models import ClaudeModel
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal
 from dragoman.emulators.signatures import check_signature, mint
 
 _THINKING_FIRST = (

@@ -6,22 +6,20 @@ import re
 from typing import Any
 
 from dragoman.emulators.anthropic.blocks import NAME, cache_control
-from dragoman.emulators.anthropic.field_checks import (
-    AnthropicRefusal,
-    array,
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal, by_type, invalid, items_of, mapping, record
+from dragoman.emulators.anthropic.schemas import check_compilable, check_schema, count_optional, count_unions
+from dragoman.emulators.request_shape import (
+    Path,
+    Shape,
+    anything,
     boolean,
+    bounded,
     integer,
-    invalid,
-    join_path,
-    mapping,
     matching,
+    nullable,
     one_of,
-    record,
-    tagged,
     text,
 )
-from dragoman.emulators.anthropic.schemas import check_compilable, check_schema, count_optional, count_unions
-from dragoman.emulators.native_api import FieldCheck, anything, nullable
 
 MAX_STRICT, MAX_OPTIONAL, MAX_UNIONS = 20, 24, 16
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
@@ -35,29 +33,29 @@ _SERVER_TOOLS = (
 )
 
 
-def input_schema(value: Any, at: str) -> None:
+def input_schema(value: Any, path: Path) -> None:
     """The root is an object schema with an explicit type and without alternatives."""
     if not isinstance(value, dict):
-        raise invalid(at, "Input does not match the expected shape.")
+        raise invalid(path, "Input does not match the expected shape.")
     if "type" not in value:
-        raise invalid(join_path(at, "type"), "Field required")
+        raise invalid((*path, "type"), "Field required")
     if value["type"] != "object":
-        raise invalid(join_path(at, "type"), "Input should be 'object'")
+        raise invalid((*path, "type"), "Input should be 'object'")
     if any(key in value for key in ("oneOf", "allOf", "anyOf")):
-        raise invalid(at, "input_schema does not support oneOf, allOf, or anyOf at the top level")
-    _properties(value, at)
-    check_schema(value, at)
+        raise invalid(path, "input_schema does not support oneOf, allOf, or anyOf at the top level")
+    _properties(value, path)
+    check_schema(value, path)
 
 
-def _properties(schema: dict[str, Any], at: str) -> None:
+def _properties(schema: dict[str, Any], path: Path) -> None:
     properties = schema.get("properties", {})
     if not isinstance(properties, dict):
-        raise invalid(join_path(at, "properties"), "Input should be a valid dictionary")
+        raise invalid((*path, "properties"), "Input should be a valid dictionary")
     if not all(_PROPERTY.fullmatch(name) for name in properties):
-        raise invalid(join_path(at, "properties"), "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'")
+        raise invalid((*path, "properties"), "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'")
 
 
-_custom: FieldCheck = record(
+_custom: Shape = record(
     {
         "type": anything,
         "name": matching(NAME),
@@ -67,36 +65,36 @@ _custom: FieldCheck = record(
         "strict": boolean,
         "defer_loading": boolean,
         "eager_input_streaming": nullable(boolean),
-        "allowed_callers": array(text),
-        "input_examples": array(anything),
+        "allowed_callers": items_of(text),
+        "input_examples": items_of(anything),
     },
     required=("name", "input_schema"),
 )
-_server: FieldCheck = record({"name": text, "cache_control": cache_control}, loose=True)
+_server: Shape = record({"name": text, "cache_control": cache_control}, open=True)
 
 
-def _named(name: str, *required: str, **fields: FieldCheck) -> FieldCheck:
+def _named(name: str, *required: str, **fields: Shape) -> Shape:
     """A tool that the client runs. Its name is fixed, since the model knows the tool by it."""
-    usual: dict[str, FieldCheck] = {"type": anything, "name": one_of(name), "cache_control": cache_control}
-    more = {"strict": boolean, "defer_loading": boolean, "allowed_callers": array(text), "input_examples": anything}
+    usual: dict[str, Shape] = {"type": anything, "name": one_of(name), "cache_control": cache_control}
+    more = {"strict": boolean, "defer_loading": boolean, "allowed_callers": items_of(text), "input_examples": anything}
     return record({**usual, **more, **fields}, required=("name", *required))
 
 
-_screen: dict[str, FieldCheck] = {
-    "display_width_px": integer(1),
-    "display_height_px": integer(1),
-    "display_number": nullable(integer(0)),
+_screen: dict[str, Shape] = {
+    "display_width_px": bounded(integer, 1),
+    "display_height_px": bounded(integer, 1),
+    "display_number": nullable(bounded(integer, 0)),
 }
-_toolset: FieldCheck = record({"type": anything, "cache_control": cache_control, "configs": nullable(mapping)})
+_toolset: Shape = record({"type": anything, "cache_control": cache_control, "configs": nullable(mapping)})
 _EDITOR, _OLD_EDITOR = "str_replace_based_edit_tool", "str_replace_editor"
 _SIZES = ("display_width_px", "display_height_px")
-_CLIENT_TOOLS: dict[str, FieldCheck] = {
+_CLIENT_TOOLS: dict[str, Shape] = {
     "bash_20241022": _named("bash"),
     "bash_20250124": _named("bash"),
     "text_editor_20241022": _named(_OLD_EDITOR),
     "text_editor_20250124": _named(_OLD_EDITOR),
     "text_editor_20250429": _named(_EDITOR),
-    "text_editor_20250728": _named(_EDITOR, max_characters=nullable(integer(1))),
+    "text_editor_20250728": _named(_EDITOR, max_characters=nullable(bounded(integer, 1))),
     "memory_20250818": _named("memory"),
     "computer_20241022": _named("computer", *_SIZES, **_screen),
     "computer_20250124": _named("computer", *_SIZES, **_screen),
@@ -105,10 +103,10 @@ _CLIENT_TOOLS: dict[str, FieldCheck] = {
     "browser_toolset_20260801": _toolset,
 }
 _DATED = {**dict.fromkeys(_SERVER_TOOLS, _server), **_CLIENT_TOOLS}
-tools: FieldCheck = array(tagged({"custom": _custom, **{name: _DATED[name] for name in sorted(_DATED)}}, "custom"))
+tools: Shape = items_of(by_type({"custom": _custom, **{name: _DATED[name] for name in sorted(_DATED)}}, "custom"))
 
-_parallel: dict[str, FieldCheck] = {"type": anything, "disable_parallel_tool_use": boolean}
-tool_choice: FieldCheck = tagged(
+_parallel: dict[str, Shape] = {"type": anything, "disable_parallel_tool_use": boolean}
+tool_choice: Shape = by_type(
     {
         "auto": record(_parallel),
         "any": record(_parallel),

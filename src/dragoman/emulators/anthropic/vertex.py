@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman.emulators.anthropic.emulator import Anthropic
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal
 from dragoman.emulators.provider import ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.rate_limits import EXHAUSTED_ON_VERTEX, UNTOLD
 

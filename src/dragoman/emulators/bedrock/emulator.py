@@ -14,8 +14,8 @@ import orjson
 from dragoman.emulators.anthropic import answer as claude_answer
 from dragoman.emulators.anthropic import caching as claude_caching
 from dragoman.emulators.anthropic import judge as claude_judge
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.anthropic.models import claude_model
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal
 from dragoman.emulators.bedrock import answer, caching, judge
 from dragoman.emulators.bedrock.families import family_of, unseen
 from dragoman.emulators.bedrock.frames import render_event, render_exception

@@ -8,8 +8,8 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from dragoman.emulators.anthropic import judge as claude
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.anthropic.models import claude_model
+from dragoman.emulators.anthropic.refusals import AnthropicRefusal
 from dragoman.emulators.bedrock.claude_body import claude_body
 from dragoman.emulators.bedrock.families import BedrockFamily, family_of
 from dragoman.emulators.bedrock.refusals import WRAPPED, BedrockRefusal
