@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
+from dragoman import adapt
 from dragoman.conversation.parts import Call, Result, Text
 from dragoman.conversation.tools import CallForm, Tool
 from dragoman.rules.clean.client_tool import client_tool
@@ -336,3 +337,32 @@ def test_tools_are_shown_at_once_if_nothing_searches_for_them() -> None:
     done = sent(body, "bedrock-anthropic/us.anthropic.claude-opus-4-8", source="anthropic")
     assert done.json["tools"] == [tool]
     assert not sent(body, "anthropic/claude-opus-4-8", source="anthropic").changes
+
+
+@pytest.mark.parametrize("target", ["anthropic/claude-sonnet-4-6", "openai/gpt-4o", "gemini/gemini-2.5-flash"])
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        ({"type": "bash_20250124", "name": "bash"}, "bash"),
+        ({"type": "text_editor_20250728", "name": "edit"}, "edit"),
+        ({"type": "apply_patch"}, "apply_patch"),
+        ({"type": "shell"}, "shell"),
+    ],
+)
+def test_clients_of_chat_get_calls_of_functions(tool: dict[str, Any], name: str, target: str) -> None:
+    """Chat has no form for such a tool, so that its client is called by the function's name and arguments."""
+    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": '{"command":"ls"}'}}
+    turns = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "a.txt"},
+    ]
+    done = adapt({"messages": turns, "tools": [tool]}, source="openai-chat", target=target)
+    declared = done.json["tools"][0]
+    declared = declared.get("function") or (declared.get("functionDeclarations") or [declared])[0]
+    assert declared["name"] == name
+    assert len(declared["description"]) > 20
+    assert {one.rule for one in done.changes} == {"client-tool"} | {
+        "required-setting" for one in done.changes if one.rule == "required-setting"
+    }
+    assert not done.undo.names

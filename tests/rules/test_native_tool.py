@@ -394,3 +394,66 @@ def test_a_tool_that_nobody_else_has_is_left_out_beside_functions_as_well() -> N
     assert done.json["tools"] == tools[:1]
     assert "toolConfig" not in done.json
     assert [(change.rule, change.at) for change in done.changes] == [("native-tool", "/tools/1")]
+
+
+OTHERS_WORDS: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+    "Claude's search for Claude": (
+        {"type": "web_search_20250305", "name": "web_search", "max_uses": 3},
+        "anthropic/claude-sonnet-4-6",
+        {"type": "web_search_20250305", "name": "web_search", "max_uses": 3},
+    ),
+    "Claude's search": (
+        {"type": "web_search_20250305", "name": "web_search", "allowed_domains": ["example.com"]},
+        "openai-responses/gpt-5",
+        {"type": "web_search", "filters": {"allowed_domains": ["example.com"]}},
+    ),
+    "Google's search for Google": ({"google_search": {}}, "gemini/gemini-2.5-flash", {"googleSearch": {}}),
+    "Google's search": (
+        {"googleSearch": {}},
+        "anthropic/claude-sonnet-4-5",
+        {"type": "web_search_20250305", "name": "web_search"},
+    ),
+    "Google's runs of code": (
+        {"code_execution": {}},
+        "openai-responses/gpt-5",
+        {"type": "code_interpreter", "container": {"type": "auto"}},
+    ),
+    "OpenAI's runs of code": (
+        {"type": "code_interpreter", "container": {"type": "auto"}},
+        "gemini/gemini-2.5-flash",
+        {"codeExecution": {}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS_WORDS)
+def test_clients_of_chat_write_it_in_the_words_of_any_vendor(name: str) -> None:
+    tool, target, own = OTHERS_WORDS[name]
+    done = adapt({"messages": [HI], "tools": [tool]}, source="openai-chat", target=target)
+    assert done.json["tools"] == [own]
+    if "type" in tool:
+        assert adapt({"messages": [HI], "tools": [tool]}, source="ollama", target=target).json["tools"] == [own]
+    assert ("native-tool", "/tools/0") in [(one.rule, one.at) for one in done.changes]
+
+
+@pytest.mark.parametrize(
+    "tool", [{"google_search": {}}, {"type": "web_search_20250305", "name": "web_search"}], ids=["Google", "Claude"]
+)
+def test_an_api_that_checks_its_tools_gets_its_own_words(tool: dict[str, Any]) -> None:
+    for target in ("openai-responses/gpt-5", "xai-responses/grok-4.3"):
+        assert adapt(body(tool), source=RESPONSES, target=target).json["tools"] == [SEARCH]
+
+
+def test_what_a_proxy_may_know_goes_to_it_as_it_is() -> None:
+    tools = [{"type": "web_search_20250305", "name": "web_search"}, {"google_search": {}}, {"type": "bash_20250124"}]
+    done = adapt({"messages": [HI], "tools": tools}, source="openai-chat", target="openai-compatible/m")
+    assert (done.json["tools"], done.changes) == (tools, ())
+
+
+def test_a_server_that_stands_elsewhere_is_not_made_up() -> None:
+    toolset = {"type": "mcp_toolset", "mcp_server_name": "x"}
+    done = adapt({"messages": [HI], "tools": [toolset]}, source="openai-chat", target="anthropic/claude-sonnet-4-6")
+    assert "tools" not in done.json
+    assert [(one.did, one.loses) for one in done.changes if one.rule == "native-tool"] == [
+        ("left out the mcp_toolset tool of openai-chat", "content")
+    ]

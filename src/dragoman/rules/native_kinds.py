@@ -10,6 +10,8 @@ import msgspec
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.dialect_names import DIALECT_NAMES
+from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import REFERENCE, Opaque, Origin, Part
 from dragoman.conversation.provider_tools import Family, ProviderTool, ProviderToolCodec, WrittenTool
 from dragoman.conversation.tools import NativeTool, Tool
@@ -97,21 +99,33 @@ def find_strange_tools(conversation: Conversation, context: Context) -> list[Str
     for tool in conversation.tools:
         if not isinstance(tool, NativeTool) or tool.meant:
             continue
-        if stays(tool, facts, mixes):
-            continue
         codec = context.tool_codec(tool.origin.dialect)
         if codec is not None and tool.origin.dialect not in opened:
             opened[tool.origin.dialect] = codec.open_members(members)
         meant = codec.parse_tool(tool, opened[tool.origin.dialect]) if codec is not None else None
-        if codec is not None and meant is not None:
-            member = served.get(meant.server.label, "") if meant.server is not None else ""
-            written = None if _asks_in_vain(meant, codec) else _write(meant, context, mixes)
-            found.append(StrangeTool(meant, tool, member, written))
+        strange = None if meant is not None else _read_as_others(tool, context)
+        if stays(tool, facts, mixes) and (strange is None or not _checks_tools(facts)):
+            continue
+        if (read := meant or strange) is not None:
+            member = served.get(read.server.label, "") if read.server is not None else ""
+            in_vain = codec is not None and _asks_in_vain(read, codec)
+            found.append(StrangeTool(read, tool, member, None if in_vain else _write(read, context, mixes)))
     listed = {one.tool.server.label for one in found if one.tool.server is not None}
     for meant, member in apart:
         if meant.server is None or meant.server.label not in listed:
             found.append(StrangeTool(meant, None, member, _write(meant, context, mixes)))
     return found
+
+
+def _checks_tools(facts: Facts) -> bool:
+    return facts.off_schema is Stance.REFUSES or Miss.TOOL in facts.refused_near_misses
+
+
+def _read_as_others(tool: NativeTool, context: Context) -> ProviderTool | None:
+    """A tool in the form of another dialect than the client's. A server stands apart there, so that none is read."""
+    codecs = [codec for name in DIALECT_NAMES if (codec := context.tool_codec(name)) is not None]
+    found = next((read for codec in codecs if (read := codec.parse_tool(tool, {})) is not None), None)
+    return found if found is None or found.server is None else None
 
 
 def stays(tool: NativeTool, facts: Facts, mixes: bool) -> bool:
@@ -150,7 +164,7 @@ def _write(tool: ProviderTool, context: Context, mixes: bool) -> WrittenTool | N
 def declare_as_own(strange: StrangeTool, written: WrittenTool, facts: Facts) -> tuple[NativeTool, str, Loss]:
     """The target's own tool in place of another provider's, what was done, and what that loses."""
     native, kind = strange.native, facts.provider_tools[strange.tool.family]
-    did = f"declared {native.kind if native is not None else strange.member} as {kind}"
+    did = f"declared {(native.kind or strange.tool.family) if native is not None else strange.member} as {kind}"
     did = f"{did}, without {', '.join(written.lost)}" if written.lost else did
     loses = Loss.METADATA if written.lost else Loss.NOTHING
     loses = loses if _LIMITS.isdisjoint(written.lost) else Loss.AUTHORITY

@@ -74,10 +74,12 @@ def _inner(found: Members, kind: str) -> Members:
 
 
 def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | None:
-    family = _FAMILIES.get(tool.kind)
+    opened = open_block(tool.json)
+    kind = tool.kind or camel(next(iter(opened), ""))
+    family = _FAMILIES.get(kind)
     if family is None:
-        return _parse_servers(tool) if tool.kind == _SERVERS else None
-    found = {camel(key): value for key, value in _inner(open_block(tool.json), tool.kind).items()}
+        return _parse_servers(tool) if kind == _SERVERS else None
+    found = {camel(key): value for key, value in _inner(opened, kind).items()}
     return ProviderTool(
         family,
         blocked_domains=words_in(found, "excludeDomains"),

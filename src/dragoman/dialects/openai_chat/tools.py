@@ -12,6 +12,7 @@ from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.families.published_tools import functions_of
 from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm, parse_any_tools, parse_meant_tools
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.schema import open_declared_tool, open_tool
@@ -146,7 +147,9 @@ def _parse_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
         return [_custom(wire, at)]
     if "name" in wire and kind in (b'""', b'"function"') and not wire.keys() & {"input_schema"}:
         return [_bare(raw, at, "bare", f"/tools/{at}")]
-    return [NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)]
+    named = unquote(kind) if kind[:1] == b'"' else ""
+    meant = functions_of(named, {key: bytes(value) for key, value in wire.items()}, at)
+    return [NativeTool(named, raw, ORIGIN, at, meant and tuple([replace(one, called=None) for one in meant]))]
 
 
 def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:

@@ -4,7 +4,7 @@ The target's provider may run a tool of its own that does the same, and take it 
 Then that tool is declared, in the provider's other API if only that has it. Settings that it has too go along, the
 others are named in the report. A server of tools goes to another provider only with everything that it asks for: the
 tools that may be called, and those for which the client wants to be asked. Tools that are to be found by a search stay
-so.
+so. A tool in the words of another vendor than the dialect's own (`google_search` in Chat) is read as that vendor's.
 
 If there is no such tool, it is left out, unless the gateway runs it. So is a choice of a tool that is left out, and a
 choice that only its own dialect has.
