@@ -4,67 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.config.model_lookup import ConfiguredTarget, match_pattern
 from dragoman.config.schema.config_file import Config
-from dragoman.config.schema.models import ModelOverride, ModelRateLimits, ReasoningMode
-from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
-from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, ShownReasoning
-from dragoman.engine.history.compaction import CompactPolicy
-from dragoman.engine.history.trim_policy import Trim
-from dragoman.profiles.doubts import Doubt
+from dragoman.config.schema.models import Model, ModelOverride, ModelRateLimits, ReasoningMode
+from dragoman.config.schema.repairs import RuleChoice
 from dragoman.profiles.profile import merge
-
-
-class TargetSettings(Struct, frozen=True, kw_only=True):
-    """The settings for one target, merged from file, provider and model."""
-
-    options: dict[str, Any]
-    omit: tuple[str, ...]
-    facts: dict[str, Any]
-    rules: dict[str, RuleChoice]
-    max_loss: MaxLoss
-    synthetic: Synthetic
-    cache: CacheChoice | None
-    doubt: Doubt
-    passthrough_fields: tuple[str, ...]
-    context_window: int | None
-    answer_model: AnswerModel | None
-    answers: AnswerMembers
-    shows_model: bool
-    shown_reasoning: ShownReasoning
-    trim: Trim | None
-    compact: CompactPolicy | None
-    rate_limits: ModelRateLimits | None
-
 
 _STANCES = {True: "accepts", False: "refuses"}
 
 
-def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
-    """The settings for a target: those of the file, then of the provider, then of the model."""
-    provider, entry = found.provider, found.entry
-    override = _override(config, found.model)
-    shows_model = bool(entry and entry.show_model_prefix)
-    prefix: dict[str, RuleChoice] = {"model-prefix": "strip"} if shows_model else {}
-    return TargetSettings(
-        options=merge(override.options, entry.options if entry else {}),
-        omit=tuple(dict.fromkeys(override.omit + (entry.omit if entry else ()))),
-        facts=provider.facts | _facts(override) | (entry.facts if entry else {}),
-        rules=prefix | config.rules | provider.rules | _rules(override) | (entry.rules if entry else {}),
-        max_loss=(entry and entry.max_loss) or provider.max_loss or config.max_loss,
-        synthetic=(entry and entry.synthetic) or provider.synthetic or config.synthetic,
-        cache=(entry and entry.cache) or provider.cache or config.cache,
-        doubt=entry.doubt if entry else Doubt.FAITHFUL,
-        passthrough_fields=provider.passthrough_fields + (entry.passthrough_fields if entry else ()),
-        context_window=entry.context_window if entry else None,
-        answer_model=entry.answer_model if entry else None,
-        answers=entry.answers if entry else AnswerMembers.WHOLE,
-        shows_model=shows_model,
-        shown_reasoning=entry.reasoning if entry else ShownReasoning.ASKED,
-        trim=((entry and entry.history) or config.history).trim,
-        compact=((entry and entry.history) or config.history).compact,
+def settings_for(config: Config, found: ConfiguredTarget) -> Model:
+    """The model's entry of the file, with what the file and its provider say where it does not."""
+    provider, override = found.provider, _override(config, found.model)
+    entry = found.entry or Model(target=found.target)
+    prefix: dict[str, RuleChoice] = {"model-prefix": "strip"} if entry.show_model_prefix else {}
+    return replace(
+        entry,
+        options=merge(override.options, entry.options),
+        omit=tuple(dict.fromkeys(override.omit + entry.omit)),
+        facts=provider.facts | _facts(override) | entry.facts,
+        rules=prefix | config.rules | provider.rules | _rules(override) | entry.rules,
+        max_loss=entry.max_loss or provider.max_loss or config.max_loss,
+        synthetic=entry.synthetic or provider.synthetic or config.synthetic,
+        cache=entry.cache or provider.cache or config.cache,
+        passthrough_fields=provider.passthrough_fields + entry.passthrough_fields,
+        history=entry.history or config.history,
         rate_limits=_rate_limits(config, found),
     )
 

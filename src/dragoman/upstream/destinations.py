@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from dragoman.config.model_lookup import ConfiguredTarget, FallbackReason, ModelLead, find_lead
 from dragoman.config.schema.config_file import Config
-from dragoman.config.schema.models import ModelRateLimits
+from dragoman.config.schema.models import Model, ModelRateLimits
 from dragoman.config.schema.providers import Auth, Growth, Jitter, Provider, UsageCounting
 from dragoman.config.schema.repairs import CacheChoice, Synthetic
 from dragoman.config.secret import EMULATOR_KEY
-from dragoman.config.target_settings import TargetSettings, settings_for
+from dragoman.config.target_settings import settings_for
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import RenderOptions
@@ -21,7 +21,7 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.compiler import path_template
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
-from dragoman.engine.history.trim_policy import MOST_TOKENS, TrimPolicy
+from dragoman.engine.history.trim_policy import MOST_TOKENS, Trim, TrimPolicy
 from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.models import known_window
@@ -159,6 +159,7 @@ def destination(
     provider = found.provider
     profile = profiles.profile(provider.profile or found.provider_name)
     treated = settings_for(config, found)
+    history = treated.history or config.history
     facts = dict(treated.facts)
     if treated.passthrough_fields:
         facts["message_fields"] = {"*": list(treated.passthrough_fields)}
@@ -167,7 +168,7 @@ def destination(
     if treated.context_window:
         facts["context_window"] = treated.context_window
     place = _place(provider, profile)
-    runs = _base_model(found)
+    runs = treated.base_model or found.model
     target = _in_cloud(profiles.target(f"{profile.name}/{runs}"), place)
     if runs != found.model:
         target = _deployed(target, found.model)
@@ -188,24 +189,24 @@ def destination(
         policy=policy or _policy(provider),
         options=treated.options,
         omit=treated.omit,
-        max_loss=Loss[treated.max_loss.value.upper()],
+        max_loss=Loss[(treated.max_loss or config.max_loss).value.upper()],
         synthetic=treated.synthetic is Synthetic.ALLOW,
         doubt=treated.doubt,
         cache=_CACHE_HINTS[treated.cache],
         ask_usage=provider.usage is UsageCounting.ASK,
         answer_model=treated.answer_model,
         answers=treated.answers,
-        shows_model=treated.shows_model,
-        reasoning=treated.shown_reasoning,
-        history=_trim_policy(treated, target.facts),
-        compact=treated.compact,
-        tool_servers=found.entry.tool_servers if found.entry is not None else (),
+        shows_model=treated.show_model_prefix,
+        reasoning=treated.reasoning,
+        history=_trim_policy(history.trim, target.facts),
+        compact=history.compact,
+        tool_servers=treated.tool_servers,
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
         connections=provider.max_connections,
         ca_file=provider.ca_file,
         emulated=provider.api_key == EMULATOR_KEY,
-        price=(price := _price(found, profile.name)),
+        price=(price := _price(treated, profile.name, runs)),
         stores_prompts=_stores_prompts(price, target.dialect) and not provider.asks_as_caller,
         rate_limits=treated.rate_limits,
         scheme=scheme,
@@ -266,22 +267,17 @@ def _scheme(provider: Provider, profile: Profile, place: dict[str, str], name: s
     return AuthScheme(cloud.scheme, cloud.service, place.get("region", ""), provider.cloud.account or "")
 
 
-def _base_model(found: ConfiguredTarget) -> str:
-    """The model by whose name facts and price are known."""
-    return (found.entry.base_model if found.entry is not None else None) or found.model
-
-
 def _deployed(target: Target, name: str) -> Target:
     """The target under the name by which its provider knows it, with the facts of the model that it runs."""
     twin = _deployed(target.twin, name) if target.twin is not None else None
     return replace(target, model=name, twin=twin, versions=tuple(_deployed(one, name) for one in target.versions))
 
 
-def _price(found: ConfiguredTarget, profile: str) -> TokenPrice | None:
+def _price(entry: Model, profile: str, model: str) -> TokenPrice | None:
     """What the file says wins over what is published."""
-    own = found.entry.price if found.entry is not None else None
+    own = entry.price
     if own is None:
-        return find_price(profile, _base_model(found))
+        return find_price(profile, model)
     return TokenPrice(own.input, own.output, own.cached, own.written, stored=own.stored)
 
 
@@ -291,11 +287,11 @@ def _stores_prompts(price: TokenPrice | None, name: str) -> bool:
     return dialect(name).stored_prompts is not None
 
 
-def _trim_policy(treated: TargetSettings, facts: Facts) -> TrimPolicy | None:
-    if treated.trim is None:
+def _trim_policy(trim: Trim | None, facts: Facts) -> TrimPolicy | None:
+    if trim is None:
         return None
     window = min(known_window(facts.model, facts.context_window), MOST_TOKENS)
-    return TrimPolicy(**msgspec.structs.asdict(treated.trim), window=window)
+    return TrimPolicy(**msgspec.structs.asdict(trim), window=window)
 
 
 def _base_url(url: str, target: Target) -> str:
