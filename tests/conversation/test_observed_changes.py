@@ -8,11 +8,12 @@ import pytest
 from msgspec.structs import replace
 from tests.strategies import SHAPES, request
 from tests.targets import ONE_OF_EACH, SEEDS, signer
+from tests.trait_names import named_traits
 
 from dragoman.conversation import traits
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Extras, Part, Result, Text
-from dragoman.conversation.traits import Trait, observe_change, observe_messages, observe_roles, without_rounds
+from dragoman.conversation.traits import observe_change, observe_messages, observe_roles, without_rounds
 from dragoman.engine.compile import compiler
 from dragoman.engine.library.adapt import adapt
 
@@ -28,8 +29,8 @@ def test_every_repair_is_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> N
 
     def checked(before: tuple[Message, ...], after: tuple[Message, ...], seen: int) -> int:
         found, whole = observe_change(before, after, seen), observe_messages(after)
-        assert found & whole == whole, Trait(whole & ~found)
-        assert found & ORDER == whole & ORDER, Trait((found ^ whole) & ORDER)
+        assert found & whole == whole, named_traits(whole & ~found)
+        assert found & ORDER == whole & ORDER, named_traits((found ^ whole) & ORDER)
         stale.append(found ^ whole)
         return found
 

@@ -21,7 +21,8 @@ from tests.shapes.spoiled import spoil
 from tests.strategies import SHAPES, conversations, request
 from tests.targets import EXAMPLES, FULL
 
-from dragoman.conversation.traits import Trait, observe_messages
+from dragoman.conversation import traits
+from dragoman.conversation.traits import observe_messages
 from dragoman.dialects.registry import dialect
 from dragoman.errors import DragomanError
 
@@ -60,7 +61,7 @@ def shown(parsed: Any) -> list[tuple[str, int, str, list[str]]]:
     return [(repr(one.message), one.traits & ~LATER, one.code, [*one.ids]) for one in parsed]
 
 
-LATER = int(Trait.ALWAYS | Trait.ODD_IDS | Trait.DUPLICATE_ID)
+LATER = traits.ALWAYS | traits.ODD_IDS | traits.DUPLICATE_ID
 """What the second pass finds, from the ids of all messages: it does not matter whether the first one saw it too."""
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from enum import IntFlag, auto
 from functools import lru_cache
+from itertools import count
 from string import ascii_letters, digits
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.messages import TOOL, Message, Role
 from dragoman.conversation.parts import Call, Citation, Media, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import NativeTool, Tool
@@ -25,118 +25,65 @@ LEFTOVERS = STREAM_MARKS | {"delta", "index", "finish_reason"}
 """Fields of a stream that clients store with a message by mistake; no provider wants them."""
 
 
-class Trait(IntFlag):
-    ALWAYS = auto()
-    MESSAGE_EXTRAS = auto()
-    PART_EXTRAS = auto()
-    TOP_EXTRAS = auto()
-    UNKNOWN_ROLE = auto()
-    NO_PARTS = auto()
-    BLANK_TEXT = auto()
-    BAD_ARGUMENTS = auto()
-    NAMED = auto()
-    CALLS = auto()
-    ODD_IDS = auto()
-    ODD_NAMES = auto()
-    CUSTOM_CALLS = auto()
-    UNPAIRED = auto()
-    DUPLICATE_ID = auto()
-    REASONING = auto()
-    SIGNED = auto()
-    SYSTEM = auto()
-    DEVELOPER = auto()
-    LATE_SYSTEM = auto()
-    MANY_SYSTEMS = auto()
-    INLINE_SYSTEM = auto()
-    MIXED_SYSTEM = auto()
-    SYSTEM_PARTS = auto()
-    LEADING_ASSISTANT = auto()
-    TRAILING_ASSISTANT = auto()
-    REPEATED_ROLE = auto()
-    USER_AFTER_TOOL = auto()
-    NO_USER_TURN = auto()
-    MIXED_PARTS = auto()
-    MEDIA = auto()
-    RESULT_PARTS = auto()
-    RESULT_ERROR = auto()
-    REFUSAL = auto()
-    CITATION = auto()
-    OPAQUE = auto()
-    LISTED = auto()
-    HINTS = auto()
-    TOOLS = auto()
-    TOOL_EXTRAS = auto()
-    CUSTOM_TOOLS = auto()
-    LEGACY = auto()
-    NATIVE_TOOLS = auto()
-    EMPTY_TOOLS = auto()
-    SETTINGS = auto()
-    CHOICE = auto()
-    FORMAT = auto()
-    THINKING = auto()
-    SEVERAL_ANSWERS = auto()
-    SINGLE_CALL = auto()
-    NULLS = auto()
-    NEAR_MISSES = auto()
+_next_bit = map((1).__lshift__, count()).__next__
 
-
-# Plain numbers for the walk: an IntFlag's own arithmetic costs a microsecond each time.
-_ALWAYS = int(Trait.ALWAYS)
-_MESSAGE_EXTRAS = int(Trait.MESSAGE_EXTRAS)
-_PART_EXTRAS = int(Trait.PART_EXTRAS)
-_TOP_EXTRAS = int(Trait.TOP_EXTRAS)
-_UNKNOWN_ROLE = int(Trait.UNKNOWN_ROLE)
-_NO_PARTS = int(Trait.NO_PARTS)
-_BLANK_TEXT = int(Trait.BLANK_TEXT)
-_BAD_ARGUMENTS = int(Trait.BAD_ARGUMENTS)
-_NAMED = int(Trait.NAMED)
-_CALLS = int(Trait.CALLS)
-_ODD_IDS = int(Trait.ODD_IDS)
-_ODD_NAMES = int(Trait.ODD_NAMES)
-_CUSTOM_CALLS = int(Trait.CUSTOM_CALLS)
-_UNPAIRED = int(Trait.UNPAIRED)
-_DUPLICATE_ID = int(Trait.DUPLICATE_ID)
-_REASONING = int(Trait.REASONING)
-_SIGNED = int(Trait.SIGNED)
-_SYSTEM = int(Trait.SYSTEM)
-_DEVELOPER = int(Trait.DEVELOPER)
-_LATE_SYSTEM = int(Trait.LATE_SYSTEM)
-_MANY_SYSTEMS = int(Trait.MANY_SYSTEMS)
-_INLINE_SYSTEM = int(Trait.INLINE_SYSTEM)
-_MIXED_SYSTEM = int(Trait.MIXED_SYSTEM)
-_SYSTEM_PARTS = int(Trait.SYSTEM_PARTS)
-_LEADING_ASSISTANT = int(Trait.LEADING_ASSISTANT)
-_TRAILING_ASSISTANT = int(Trait.TRAILING_ASSISTANT)
-_REPEATED_ROLE = int(Trait.REPEATED_ROLE)
-_USER_AFTER_TOOL = int(Trait.USER_AFTER_TOOL)
-_NO_USER_TURN = int(Trait.NO_USER_TURN)
-_MIXED_PARTS = int(Trait.MIXED_PARTS)
-_MEDIA = int(Trait.MEDIA)
-_RESULT_PARTS = int(Trait.RESULT_PARTS)
-_RESULT_ERROR = int(Trait.RESULT_ERROR)
-_REFUSAL = int(Trait.REFUSAL)
-_CITATION = int(Trait.CITATION)
-_OPAQUE = int(Trait.OPAQUE)
-_LISTED = int(Trait.LISTED)
-_HINTS = int(Trait.HINTS)
-_TOOLS = int(Trait.TOOLS)
-_TOOL_EXTRAS = int(Trait.TOOL_EXTRAS)
-_CUSTOM_TOOLS = int(Trait.CUSTOM_TOOLS)
-_LEGACY = int(Trait.LEGACY)
-_NATIVE_TOOLS = int(Trait.NATIVE_TOOLS)
-_EMPTY_TOOLS = int(Trait.EMPTY_TOOLS)
-_SETTINGS = int(Trait.SETTINGS)
-_CHOICE = int(Trait.CHOICE)
-_FORMAT = int(Trait.FORMAT)
-_THINKING = int(Trait.THINKING)
-_SEVERAL_ANSWERS = int(Trait.SEVERAL_ANSWERS)
-_SINGLE_CALL = int(Trait.SINGLE_CALL)
-_NULLS = int(Trait.NULLS)
-_NEAR_MISSES = int(Trait.NEAR_MISSES)
+# The traits. They are plain numbers: an IntFlag's own arithmetic costs a microsecond each time.
+ALWAYS = _next_bit()
+MESSAGE_EXTRAS = _next_bit()
+PART_EXTRAS = _next_bit()
+TOP_EXTRAS = _next_bit()
+UNKNOWN_ROLE = _next_bit()
+NO_PARTS = _next_bit()
+BLANK_TEXT = _next_bit()
+BAD_ARGUMENTS = _next_bit()
+NAMED = _next_bit()
+CALLS = _next_bit()
+ODD_IDS = _next_bit()
+ODD_NAMES = _next_bit()
+CUSTOM_CALLS = _next_bit()
+UNPAIRED = _next_bit()
+DUPLICATE_ID = _next_bit()
+REASONING = _next_bit()
+SIGNED = _next_bit()
+SYSTEM = _next_bit()
+DEVELOPER = _next_bit()
+LATE_SYSTEM = _next_bit()
+MANY_SYSTEMS = _next_bit()
+INLINE_SYSTEM = _next_bit()
+MIXED_SYSTEM = _next_bit()
+SYSTEM_PARTS = _next_bit()
+LEADING_ASSISTANT = _next_bit()
+TRAILING_ASSISTANT = _next_bit()
+REPEATED_ROLE = _next_bit()
+USER_AFTER_TOOL = _next_bit()
+NO_USER_TURN = _next_bit()
+MIXED_PARTS = _next_bit()
+MEDIA = _next_bit()
+RESULT_PARTS = _next_bit()
+RESULT_ERROR = _next_bit()
+REFUSAL = _next_bit()
+CITATION = _next_bit()
+OPAQUE = _next_bit()
+LISTED = _next_bit()
+HINTS = _next_bit()
+TOOLS = _next_bit()
+TOOL_EXTRAS = _next_bit()
+CUSTOM_TOOLS = _next_bit()
+LEGACY = _next_bit()
+NATIVE_TOOLS = _next_bit()
+EMPTY_TOOLS = _next_bit()
+SETTINGS = _next_bit()
+CHOICE = _next_bit()
+FORMAT = _next_bit()
+THINKING = _next_bit()
+SEVERAL_ANSWERS = _next_bit()
+SINGLE_CALL = _next_bit()
+NULLS = _next_bit()
+NEAR_MISSES = _next_bit()
 
 _BLANK_HEADS = b' "\\'
 _NO_SETTINGS = Settings()
-_SIMPLE = {Media: _MEDIA, Refusal: _REFUSAL, Citation: _CITATION, Opaque: _OPAQUE, Reasoning: _REASONING}
+_SIMPLE = {Media: MEDIA, Refusal: REFUSAL, Citation: CITATION, Opaque: OPAQUE, Reasoning: REASONING}
 
 
 def observe(conversation: Conversation) -> int:
@@ -149,7 +96,7 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
 
     One long loop on purpose: it runs over every message of every request, and a call a message would double its cost.
     """
-    found = _ALWAYS
+    found = ALWAYS
     codes: list[str] = []
     ids: list[str] = []
     called: list[str] = []
@@ -162,18 +109,18 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
             found |= _message_traits(message)
         parts = message.parts
         if not parts:
-            found |= _NO_PARTS
+            found |= NO_PARTS
         calls: list[str] = []
         results: list[str] = []
         for part in parts:
             kind = type(part)
             if kind is Text:
                 if part.literal[1] in _BLANK_HEADS and part.blank:  # type: ignore[attr-defined]
-                    found |= _BLANK_TEXT
+                    found |= BLANK_TEXT
                 if part.signature is not None:  # type: ignore[attr-defined]
-                    found |= _SIGNED
+                    found |= SIGNED
                 if calls:
-                    found |= _MIXED_PARTS
+                    found |= MIXED_PARTS
             elif kind is Call:
                 calls.append(part.id)  # type: ignore[attr-defined]
                 found |= _call_traits(part)  # type: ignore[arg-type]
@@ -183,38 +130,38 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
             else:
                 found |= _SIMPLE[kind]
                 if calls:
-                    found |= _MIXED_PARTS
+                    found |= MIXED_PARTS
                 if kind is Reasoning:
                     if part.state is not None:  # type: ignore[attr-defined]
-                        found |= _SIGNED
+                        found |= SIGNED
                     if part is parts[-1] and all(type(one) is Reasoning for one in parts):
-                        found |= _NO_PARTS
+                        found |= NO_PARTS
             if part.hint is not None or part.extras is not None:
                 found |= _aside_traits(part)
         if code in _INSTRUCTIONS:
-            found |= _SYSTEM_PARTS if len(parts) > 1 else 0
-            found |= 0 if all(type(part) is Text for part in parts) else _MIXED_SYSTEM
+            found |= SYSTEM_PARTS if len(parts) > 1 else 0
+            found |= 0 if all(type(part) is Text for part in parts) else MIXED_SYSTEM
         if calls:
             called = calls
             ids += calls
             code = CALLING
         elif role is TOOL and results != called:
-            found |= _UNPAIRED
+            found |= UNPAIRED
         codes.append(code)
     return found | observe_ids(ids) | observe_roles("".join(codes))
 
 
 _ORDER = (
-    _SYSTEM
-    | _DEVELOPER
-    | _LATE_SYSTEM
-    | _MANY_SYSTEMS
-    | _LEADING_ASSISTANT
-    | _TRAILING_ASSISTANT
-    | _REPEATED_ROLE
-    | _USER_AFTER_TOOL
-    | _NO_USER_TURN
-    | _UNPAIRED
+    SYSTEM
+    | DEVELOPER
+    | LATE_SYSTEM
+    | MANY_SYSTEMS
+    | LEADING_ASSISTANT
+    | TRAILING_ASSISTANT
+    | REPEATED_ROLE
+    | USER_AFTER_TOOL
+    | NO_USER_TURN
+    | UNPAIRED
 )
 """What depends on the messages before and after."""
 
@@ -224,7 +171,7 @@ def observe_message(message: Message) -> int:
     return observe_messages((message,)) & ~_ORDER
 
 
-ORDER_AND_IDS = _ORDER | int(Trait.DUPLICATE_ID | Trait.ODD_IDS)
+ORDER_AND_IDS = _ORDER | (DUPLICATE_ID | ODD_IDS)
 """What depends on the order of messages and on their ids, not on a message alone."""
 
 
@@ -285,10 +232,10 @@ def observe_ids(ids: list[str]) -> int:
     if not ids:
         return 0
     several = set(ids)
-    found = 0 if len(several) == len(ids) else _DUPLICATE_ID
+    found = 0 if len(several) == len(ids) else DUPLICATE_ID
     letters = "".join(ids)
     common = letters.isascii() and not letters.encode().translate(None, _ID_LETTERS) and THOUGHT_MARK not in letters
-    return found if common and "" not in several and max(map(len, ids)) <= 40 else found | _ODD_IDS
+    return found if common and "" not in several and max(map(len, ids)) <= 40 else found | ODD_IDS
 
 
 class _NameTraits(dict[str, int]):
@@ -298,10 +245,10 @@ class _NameTraits(dict[str, int]):
 
     def __missing__(self, name: str) -> int:
         if len(name) > LONGEST_NAME:
-            return _ODD_NAMES
+            return ODD_NAMES
         if len(self) >= _MOST_NAMES:
             self.clear()
-        found = self[name] = 0 if _is_common_name(name) is not None else _ODD_NAMES
+        found = self[name] = 0 if _is_common_name(name) is not None else ODD_NAMES
         return found
 
 
@@ -310,7 +257,7 @@ observe_name = _NameTraits().__getitem__
 """Whether a tool's name is one that most targets take."""
 
 
-CODES = {SYSTEM: "s", DEVELOPER: "d", USER: "u", ASSISTANT: "a", TOOL: "t"}
+CODES = {Role.SYSTEM: "s", Role.DEVELOPER: "d", Role.USER: "u", Role.ASSISTANT: "a", Role.TOOL: "t"}
 _INSTRUCTIONS = frozenset("sd")
 CALLING = "c"
 """One letter a message; an assistant that calls has its own."""
@@ -349,26 +296,26 @@ def _observe_roles(codes: str) -> int:
     found = 0
     turns = codes.lstrip("sd")
     if len(turns) < len(codes):
-        found |= _SYSTEM if len(codes) - len(turns) == 1 else _SYSTEM | _MANY_SYSTEMS
+        found |= SYSTEM if len(codes) - len(turns) == 1 else SYSTEM | MANY_SYSTEMS
     if "s" in turns or "d" in turns:
-        found |= _SYSTEM | _LATE_SYSTEM
+        found |= SYSTEM | LATE_SYSTEM
     if "d" in codes:
-        found |= _DEVELOPER
+        found |= DEVELOPER
     if not turns:
-        return found | _NO_USER_TURN
+        return found | NO_USER_TURN
     if turns[0] != "u":
-        found |= _LEADING_ASSISTANT
+        found |= LEADING_ASSISTANT
     if turns[-1] in "ac":
-        found |= _TRAILING_ASSISTANT
+        found |= TRAILING_ASSISTANT
     for pair in _REPEATED:
         if pair in turns:
-            found |= _REPEATED_ROLE
+            found |= REPEATED_ROLE
             break
     if "tu" in turns:
-        found |= _USER_AFTER_TOOL
+        found |= USER_AFTER_TOOL
     answered = turns.count("ct")
     if turns.count("c") != answered or turns.count("t") != answered:
-        found |= _UNPAIRED
+        found |= UNPAIRED
     return found
 
 
@@ -378,34 +325,34 @@ _observe_few_roles = remembered(_observe_roles)
 def _message_traits(message: Message) -> int:
     found = 0
     if message.extras is not None:
-        found |= _MESSAGE_EXTRAS
+        found |= MESSAGE_EXTRAS
     if message.name is not None:
-        found |= _NAMED
+        found |= NAMED
     if message.listed:
-        found |= _LISTED
+        found |= LISTED
     if message.hint is not None:
-        found |= _HINTS
+        found |= HINTS
     if message.role_text:
-        found |= _UNKNOWN_ROLE
+        found |= UNKNOWN_ROLE
     elif message.inline:
-        found |= _INLINE_SYSTEM
+        found |= INLINE_SYSTEM
     return found
 
 
 def _aside_traits(part: Part) -> int:
-    return (_HINTS if part.hint is not None else 0) | (_PART_EXTRAS if part.extras is not None else 0)
+    return (HINTS if part.hint is not None else 0) | (PART_EXTRAS if part.extras is not None else 0)
 
 
 def _call_traits(call: Call) -> int:
-    found = _CALLS | observe_name(call.name)
+    found = CALLS | observe_name(call.name)
     if call.custom:
-        found |= _CUSTOM_CALLS
+        found |= CUSTOM_CALLS
     elif call.arguments[:1] != b"{":
-        found |= _BAD_ARGUMENTS
+        found |= BAD_ARGUMENTS
     if call.signature is not None:
-        found |= _SIGNED
+        found |= SIGNED
     if call.wire_form:
-        found |= _LEGACY
+        found |= LEGACY
     return found
 
 
@@ -414,34 +361,34 @@ def observe_result(result: Result) -> int:
     found = 0
     parts: tuple[Part, ...] = result.parts
     if len(parts) != 1 or type(parts[0]) is not Text:
-        found |= _RESULT_PARTS
+        found |= RESULT_PARTS
     if result.listed:
-        found |= _LISTED
+        found |= LISTED
     if result.is_error:
-        found |= _RESULT_ERROR
+        found |= RESULT_ERROR
     if result.custom:
-        found |= _CUSTOM_CALLS
+        found |= CUSTOM_CALLS
     if result.wire_form:
-        found |= _LEGACY
+        found |= LEGACY
     if result.name == "":
-        found |= _NAMED
+        found |= NAMED
     for part in parts:
         found |= _aside_traits(part)
         if type(part) is Text and part.literal == EMPTY and result.listed:
-            found |= _BLANK_TEXT
+            found |= BLANK_TEXT
     return found
 
 
 def _tool_traits(tool: Tool) -> int:
-    found = _TOOLS | observe_name(tool.name)
+    found = TOOLS | observe_name(tool.name)
     if tool.hint is not None:
-        found |= _HINTS
+        found |= HINTS
     if tool.extras is not None:
-        found |= _TOOL_EXTRAS
+        found |= TOOL_EXTRAS
     if tool.custom:
-        found |= _CUSTOM_TOOLS
+        found |= CUSTOM_TOOLS
     if tool.wrapper == "functions":
-        found |= _LEGACY
+        found |= LEGACY
     return found
 
 
@@ -449,30 +396,30 @@ def observe_rest(conversation: Conversation) -> int:
     """What is to be seen in tools, settings and extras."""
     found = 0
     if conversation.extras is not None:
-        found |= _TOP_EXTRAS
+        found |= TOP_EXTRAS
     if conversation.hint is not None:
-        found |= _HINTS
+        found |= HINTS
     if conversation.empty_tools:
-        found |= _EMPTY_TOOLS
+        found |= EMPTY_TOOLS
     if conversation.near_misses:
-        found |= _NEAR_MISSES
+        found |= NEAR_MISSES
     for tool in conversation.tools:
-        found |= _NATIVE_TOOLS if isinstance(tool, NativeTool) else _tool_traits(tool)
+        found |= NATIVE_TOOLS if isinstance(tool, NativeTool) else _tool_traits(tool)
     settings = conversation.settings
     if settings != _NO_SETTINGS:
-        found |= _SETTINGS
+        found |= SETTINGS
         if settings.tool_choice is not None or settings.parallel_tool_calls is not None:
-            found |= _CHOICE
+            found |= CHOICE
         if settings.response_format is not None:
-            found |= _FORMAT
+            found |= FORMAT
         if settings.thinking is not None:
-            found |= _THINKING
+            found |= THINKING
         if settings.n is not None and settings.n > 1:
-            found |= _SEVERAL_ANSWERS
+            found |= SEVERAL_ANSWERS
         if settings.parallel_tool_calls is False:
-            found |= _SINGLE_CALL
+            found |= SINGLE_CALL
         if settings.tool_choice is not None and settings.tool_choice.wire_form:
-            found |= _LEGACY
+            found |= LEGACY
         if settings.nulls:
-            found |= _NULLS
+            found |= NULLS
     return found

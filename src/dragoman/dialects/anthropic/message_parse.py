@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
@@ -29,7 +30,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
+from dragoman.conversation.traits import CALLING, CODES, observe_name, observe_result
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.schema import (
     BLOCKS,
@@ -73,10 +74,6 @@ from dragoman.dialects.shared.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
-_LISTED = int(Trait.LISTED)
-_BLANK_TEXT = int(Trait.BLANK_TEXT)
-_MIXED_PARTS = int(Trait.MIXED_PARTS)
-_CALLS = int(Trait.CALLS)
 
 
 def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
@@ -88,7 +85,7 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
         role, content = _ROLES.get(turn.role), bytes(turn.content)
         if content[0] == QUOTE and role is not None:
             message = Message(role, (Text(content),), index)
-            return (ParsedMessage(message, _BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
+            return (ParsedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
         return parse_block_turn(AnthropicBlockTurn(turn.role, decode_blocks(content)), index)
     except msgspec.DecodeError:
         return None
@@ -111,11 +108,13 @@ def _parse_only(block: Block, role: Role, index: int) -> Sequence[ParsedMessage]
         text = bytes(block.content)
         if text and text[0] == QUOTE and role is USER and block.is_error is False and block.cache_control is ABSENT:
             result = Result(block.tool_use_id, (Text(text),))
-            return (ParsedMessage(Message(TOOL, (result,), index, listed=True), _LISTED, "t", [block.tool_use_id]),)
+            return (
+                ParsedMessage(Message(TOOL, (result,), index, listed=True), traits.LISTED, "t", [block.tool_use_id]),
+            )
     elif type(block) is AnthropicToolUse and role is ASSISTANT:
         arguments = bytes(block.input)
         if arguments[0] == BRACE and block.cache_control is ABSENT and block.caller is ABSENT:
-            seen = _LISTED | _CALLS | observe_name(block.name)
+            seen = traits.LISTED | traits.CALLS | observe_name(block.name)
             message = Message(role, (Call(block.id, block.name, arguments),), index, listed=True)
             return (ParsedMessage(message, seen, CALLING, [block.id]),)
     return None
@@ -126,7 +125,7 @@ def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[Parse
     parts: list[Part] = []
     calls: list[str] = []
     answered: list[str] = []
-    seen = _LISTED
+    seen = traits.LISTED
     is_plain = True
     for block in blocks:
         part = PARSERS[type(block)](block)
@@ -136,10 +135,10 @@ def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[Parse
         if part.hint is not None or part.extras is not None:
             is_plain = False
         elif type(part) is Text:
-            seen |= (_BLANK_TEXT if is_blank(part.literal) else 0) | (_MIXED_PARTS if calls else 0)
+            seen |= (traits.BLANK_TEXT if is_blank(part.literal) else 0) | (traits.MIXED_PARTS if calls else 0)
         elif type(part) is Call:
             calls.append(part.id)
-            seen |= _CALLS | observe_name(part.name)
+            seen |= traits.CALLS | observe_name(part.name)
         elif type(part) is Result:
             answered.append(part.call_id)
             seen |= observe_result(part)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
@@ -24,7 +25,7 @@ from dragoman.conversation.parts import (
     StateKind,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
+from dragoman.conversation.traits import CALLING, CODES, observe_name, observe_result
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import parse_media
 from dragoman.dialects.bedrock.schema import BedrockOutput, BedrockTurn, decode_objects
@@ -39,10 +40,6 @@ from dragoman.wire.json_reader import split_members
 
 CACHE_POINT = "cachePoint"
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
-_LISTED = int(Trait.LISTED)
-_BLANK_TEXT = int(Trait.BLANK_TEXT)
-_MIXED_PARTS = int(Trait.MIXED_PARTS)
-_CALLS = int(Trait.CALLS)
 
 
 def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
@@ -51,7 +48,7 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
     parts: list[Part] = []
     calls: list[str] = []
     answered: list[str] = []
-    seen = _LISTED
+    seen = traits.LISTED
     for block in turn.content:
         call, result = block.toolUse, block.toolResult
         if call is not UNSET:
@@ -60,7 +57,7 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
             arguments = bytes(call.input)
             if arguments[:1] != b"{" or result is not UNSET or block.text is not ABSENT:
                 return None
-            seen |= _CALLS | observe_name(call.name)
+            seen |= traits.CALLS | observe_name(call.name)
             calls.append(call.toolUseId)
             parts.append(Call(call.toolUseId, call.name, arguments))
         elif result is not UNSET:
@@ -75,7 +72,7 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
             literal = bytes(block.text)
             if literal[:1] != b'"':
                 return None
-            seen |= (_BLANK_TEXT if is_blank(literal) else 0) | (_MIXED_PARTS if calls else 0)
+            seen |= (traits.BLANK_TEXT if is_blank(literal) else 0) | (traits.MIXED_PARTS if calls else 0)
             parts.append(Text(literal))
     apart = answered and (len(answered) < len(parts) or role is not USER)
     if not parts or apart or role is SYSTEM:

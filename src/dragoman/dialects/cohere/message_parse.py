@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation import traits
 from dragoman.conversation.collect import arguments_of
 from dragoman.conversation.literals import EMPTY, joined, unquote
 from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
@@ -26,7 +27,7 @@ from dragoman.conversation.parts import (
     Result,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
+from dragoman.conversation.traits import CALLING, CODES, observe_name, observe_result
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.documents import parse_document
 from dragoman.dialects.cohere.schema import (
@@ -70,9 +71,6 @@ _KINDS: Mapping[str, type[Any]] = {
     "system": CohereSystem,
 }
 _ROLES: Mapping[type, Role] = {CohereUser: USER, CohereSystem: SYSTEM}
-_BLANK_TEXT = int(Trait.BLANK_TEXT)
-_CALLS = int(Trait.CALLS)
-_LISTED = int(Trait.LISTED)
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _decode_text = msgspec.json.Decoder(str).decode
@@ -105,7 +103,7 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
     message = Message(role, tuple(parts), index, listed=listed)
     if listed:
         return (_observe(message),)
-    return (ParsedMessage(message, _BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
+    return (ParsedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
 
 
 def _parse_assistant(turn: CohereAssistant, content: Json, index: int) -> Sequence[ParsedMessage] | None:
@@ -148,12 +146,12 @@ _NO_TEXT = (b"", b"null", EMPTY)
 def _observe(message: Message, ids: Sequence[str] = ()) -> ParsedMessage:
     """What `describe` says, found faster for texts and calls."""
     parts = message.parts
-    seen = _LISTED if message.listed else 0
+    seen = traits.LISTED if message.listed else 0
     for part in parts:
         if type(part) is Text:
-            seen |= _BLANK_TEXT if is_blank(part.literal) else 0
+            seen |= traits.BLANK_TEXT if is_blank(part.literal) else 0
         elif type(part) is Call and part.arguments[0] == BRACE:
-            seen |= _CALLS | observe_name(part.name)
+            seen |= traits.CALLS | observe_name(part.name)
         else:
             return describe(message)
     if not parts or message.role is SYSTEM:

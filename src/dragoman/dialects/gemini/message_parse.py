@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import force_setattr, replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
@@ -34,7 +35,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, LEFTOVERS, Trait, observe_name, observe_result
+from dragoman.conversation.traits import CALLING, CODES, LEFTOVERS, observe_name, observe_result
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.gemini.schema import (
@@ -64,14 +65,8 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, split_items, split_members
 from dragoman.wire.media_types import type_of_url
 
-_BLANK_TEXT = int(Trait.BLANK_TEXT)
-_MIXED_PARTS = int(Trait.MIXED_PARTS)
-_CALLS = int(Trait.CALLS)
-_LISTED = int(Trait.LISTED)
-_SIGNED = int(Trait.SIGNED)
-_LEGACY = int(Trait.LEGACY)
-_LEGACY_CALLS = _LEGACY | _CALLS
-_OF_IDS = int(Trait.ODD_IDS | Trait.DUPLICATE_ID)
+_LEGACY_CALLS = traits.LEGACY | traits.CALLS
+_OF_IDS = traits.ODD_IDS | traits.DUPLICATE_ID
 
 _ROLES: Mapping[str | None, Role] = {"user": USER, "model": ASSISTANT}
 _NONE: Mapping[str, Json] = {}
@@ -110,7 +105,7 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMess
         if response.id:
             identity, wire_form = response.id, ""
         result = Result(identity, (Text(literal),), name=response.name, wire_form=wire_form)
-        return (ParsedMessage(Message(TOOL, (result,), index), _LEGACY if wire_form else 0, "t", [identity]),)
+        return (ParsedMessage(Message(TOOL, (result,), index), traits.LEGACY if wire_form else 0, "t", [identity]),)
     if call is not UNSET:
         if call.args is ABSENT or wire.text is not ABSENT or role is USER:
             return None
@@ -119,13 +114,13 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMess
             return None
         if call.id:
             identity, wire_form = call.id, ""
-        seen = observe_name(call.name) | (_LEGACY_CALLS if wire_form else _CALLS)
+        seen = observe_name(call.name) | (_LEGACY_CALLS if wire_form else traits.CALLS)
         part = Call(identity, call.name, arguments, None, False, wire_form)
         return (ParsedMessage(Message(role, (part,), index), seen, CALLING, [identity]),)
     literal = bytes(wire.text)
     if literal[:1] != b'"':
         return None
-    seen = _BLANK_TEXT if is_blank(literal) else 0
+    seen = traits.BLANK_TEXT if is_blank(literal) else 0
     return (ParsedMessage(Message(role, (Text(literal),), index), seen, CODES[role]),)
 
 
@@ -145,12 +140,12 @@ def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[Par
         if part.extras is not None:
             is_plain = False
         elif kind is Text:
-            seen |= (_BLANK_TEXT if is_blank(part.literal) else 0) | (_MIXED_PARTS if calls else 0)
-            seen |= _SIGNED if part.signature is not None else 0
+            seen |= (traits.BLANK_TEXT if is_blank(part.literal) else 0) | (traits.MIXED_PARTS if calls else 0)
+            seen |= traits.SIGNED if part.signature is not None else 0
         elif kind is Call:
             calls.append(part.id)
-            seen |= _CALLS | observe_name(part.name) | (_SIGNED if part.signature is not None else 0)
-            seen |= _LEGACY if part.wire_form else 0
+            seen |= traits.CALLS | observe_name(part.name) | (traits.SIGNED if part.signature is not None else 0)
+            seen |= traits.LEGACY if part.wire_form else 0
         elif kind is Result:
             if not part.name:
                 return None
@@ -165,7 +160,7 @@ def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[Par
     if answered:
         return (ParsedMessage(Message(TOOL, tuple(parts), index), seen, "t", answered),)
     message = Message(role, tuple(parts), index, listed=_are_listed(parts))
-    seen |= _LISTED if message.listed else 0
+    seen |= traits.LISTED if message.listed else 0
     return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
 
 
@@ -246,9 +241,9 @@ def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
 def settle(listed: ParsedList) -> ParsedList:
     """Fill in the ids that are missing, and join the contents that hold the responses of one turn."""
     mark_inline(listed)
-    if any(one.traits & _LEGACY for one in listed.messages):
+    if any(one.traits & traits.LEGACY for one in listed.messages):
         start = BEGIN if listed.reading is None else listed.reading.start
-        alone = _fill_ids(listed.messages, start.calls) and (not start.calls or start.traits & _LEGACY != 0)
+        alone = _fill_ids(listed.messages, start.calls) and (not start.calls or start.traits & traits.LEGACY != 0)
         listed.alone = listed.alone and alone
     return listed.settled(_join_turns(listed.messages)) if "tt" in listed.codes() else listed
 
@@ -315,7 +310,7 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
                 waiting.discard(identity)
                 if role is TOOL:
                     ids.append(identity)
-        if one.traits & _LEGACY:
+        if one.traits & traits.LEGACY:
             one.ids = ids
             if one.traits & _OF_IDS:
                 one.traits &= ~_OF_IDS

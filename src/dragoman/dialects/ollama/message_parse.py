@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import force_setattr, replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.literals import EMPTY, unquote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
@@ -27,7 +28,7 @@ from dragoman.conversation.parts import (
     Result,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name
+from dragoman.conversation.traits import CALLING, CODES, observe_name
 from dragoman.dialects.near_misses.call_ids import CallIds
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.ollama.schema import OllamaCall, OllamaMessage, message_decoder
@@ -45,10 +46,7 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER, "tool": TOOL}
-_BLANK_TEXT = int(Trait.BLANK_TEXT)
-_CALLS = int(Trait.CALLS)
-_LEGACY = int(Trait.LEGACY)
-_OF_IDS = int(Trait.ODD_IDS | Trait.DUPLICATE_ID)
+_OF_IDS = traits.ODD_IDS | traits.DUPLICATE_ID
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _NO_EXTRAS: ExtraFields = {}
@@ -67,7 +65,7 @@ def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ParsedMessage] | Non
             elif identity is None and name is None:
                 if calls is None:
                     message = Message(role, (Text(content),), index)
-                    return (ParsedMessage(message, _BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
+                    return (ParsedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
                 if role is ASSISTANT and calls:
                     return (_parse_calls(calls, content, index),)
         role = role or _ROLES.get(turn.role.lower())
@@ -81,21 +79,21 @@ def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ParsedMessage] | Non
 def _parse_result(identity: str, name: str | None, content: Json, index: int) -> ParsedMessage:
     wire_form = "" if identity else NO_ID
     result = Result(identity, (Text(content),), name=name or None, wire_form=wire_form)
-    return ParsedMessage(Message(TOOL, (result,), index), 0 if identity else _LEGACY, "t", [identity])
+    return ParsedMessage(Message(TOOL, (result,), index), 0 if identity else traits.LEGACY, "t", [identity])
 
 
 def _parse_calls(calls: Sequence[OllamaCall], content: Json, index: int) -> ParsedMessage:
     parts: list[Part] = []
     ids: list[str] = []
-    seen = _CALLS
+    seen = traits.CALLS
     if content != EMPTY:
         parts.append(Text(content))
-        seen = _CALLS | _BLANK_TEXT if is_blank(content) else _CALLS
+        seen = traits.CALLS | traits.BLANK_TEXT if is_blank(content) else traits.CALLS
     for place, wire in enumerate(calls):
         call = _parse_call(wire, index, place)
         parts.append(call)
         ids.append(call.id)
-        seen |= observe_name(call.name) | (_LEGACY if call.wire_form else 0)
+        seen |= observe_name(call.name) | (traits.LEGACY if call.wire_form else 0)
     return ParsedMessage(Message(ASSISTANT, tuple(parts), index), seen, CALLING, ids)
 
 
@@ -175,7 +173,7 @@ def _gather_fields(turn: OllamaMessage, foreign: Sequence[str], extras: ExtraFie
 def settle(listed: ParsedList) -> ParsedList:
     """Make one message of consecutive results, and give the ids that the order of calls and results tells."""
     done = join_results(listed.messages)
-    legacy = any(one.traits & _LEGACY for one in done)
+    legacy = any(one.traits & traits.LEGACY for one in done)
     if legacy:
         ids = CallIds([part for one in done for part in one.message.parts])
         for one in done:

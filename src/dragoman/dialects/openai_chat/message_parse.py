@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, blank
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
@@ -31,7 +32,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
+from dragoman.conversation.traits import CALLING, CODES, observe_name, observe_result
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.reasoning import parse_reasoning, parse_signature
 from dragoman.dialects.openai_chat.schema import (
@@ -99,13 +100,6 @@ LINKED_SOUND = "sound_url"
 _LINKS = (b'"data:', b'"http:', b'"https:')
 """Spellings of media other than Chat's own: a URL as plain text, and a document by its URL."""
 
-_BLANK_TEXT = int(Trait.BLANK_TEXT)
-_CALLS = int(Trait.CALLS)
-_HINTS = int(Trait.HINTS)
-_LISTED = int(Trait.LISTED)
-_MEDIA = int(Trait.MEDIA)
-_NAMED = int(Trait.NAMED)
-_NO_PARTS = int(Trait.NO_PARTS)
 _TURNS: Mapping[type, tuple[Role, str]] = {
     turn: (role, CODES[role]) for turn, role in ((ChatUser, USER), (ChatSystem, SYSTEM), (ChatDeveloper, DEVELOPER))
 }
@@ -145,10 +139,10 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
             name = turn.name
             if name is None:
                 return None
-    seen = 0 if name is None else _NAMED
+    seen = 0 if name is None else traits.NAMED
     if first == QUOTE:
         if content[1] in MAYBE_BLANK and blank(content):
-            seen |= _BLANK_TEXT
+            seen |= traits.BLANK_TEXT
         return (ParsedMessage(Message(role, (Text(content),), index, 1, name), seen, code),)
     found = _parse_parts(raw_content) if first == LIST else None
     if found is None:
@@ -170,7 +164,7 @@ def _parse_calls(turn: ChatAssistant, content: Json, index: int) -> Sequence[Par
     has_text = len(content) > len(EMPTY) and content[0] == QUOTE
     if not turn.tool_calls or not (has_text or content in _NO_TEXT):
         return None
-    seen = _CALLS | (_BLANK_TEXT if has_text and is_blank(content) else 0)
+    seen = traits.CALLS | (traits.BLANK_TEXT if has_text and is_blank(content) else 0)
     parts: list[Part] = [Text(content)] if has_text else []
     ids: list[str] = []
     for call in turn.tool_calls:
@@ -207,17 +201,17 @@ def _parse_parts(raw: Raw) -> _ListedParts | None:
         wire = decode_parts(raw)
     except msgspec.DecodeError:
         return None
-    seen = _LISTED if wire else _LISTED | _NO_PARTS
+    seen = traits.LISTED if wire else traits.LISTED | traits.NO_PARTS
     parts: list[Part] = []
     for one in wire:
         part = PART_PARSERS[type(one)](one) if type(one) in _PLAIN_PARTS else None
         if type(part) is Text:
-            seen |= _BLANK_TEXT if is_blank(part.literal) else 0
+            seen |= traits.BLANK_TEXT if is_blank(part.literal) else 0
         elif type(part) is Media and not part.wire_form:
-            seen |= _MEDIA
+            seen |= traits.MEDIA
         else:
             return None
-        seen |= _HINTS if part.hint is not None else 0
+        seen |= traits.HINTS if part.hint is not None else 0
         parts.append(part)
     return _ListedParts(tuple(parts), seen)
 
@@ -238,14 +232,13 @@ def settle(listed: ParsedList) -> ParsedList:
     alone = True
     if seen & _ODD_CALLS:
         before, done = done, _identify(done)
-        alone = not seen & _LEGACY and all(map(is_, before, done))
+        alone = not seen & traits.LEGACY and all(map(is_, before, done))
     if marked:
         done = [*map(_unmark, done[:-1]), done[-1]]
     return listed.settled(share_places(done) if listed.misses else done, alone)
 
 
-_LEGACY = int(Trait.LEGACY)
-_ODD_CALLS = _LEGACY | int(Trait.ODD_IDS)
+_ODD_CALLS = traits.LEGACY | traits.ODD_IDS
 
 
 def _identify(messages: list[ParsedMessage]) -> list[ParsedMessage]:

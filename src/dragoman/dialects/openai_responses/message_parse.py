@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
@@ -32,7 +33,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name
+from dragoman.conversation.traits import CALLING, CODES, observe_name
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.client_items import CLIENT_ITEMS
@@ -105,13 +106,6 @@ ITEM = "item."
 several items."""
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
-_BLANK_TEXT = int(Trait.BLANK_TEXT)
-_CALLS = int(Trait.CALLS)
-_INLINE_SYSTEM = int(Trait.INLINE_SYSTEM)
-_LISTED = int(Trait.LISTED)
-_MIXED_PARTS = int(Trait.MIXED_PARTS)
-_NO_PARTS = int(Trait.NO_PARTS)
-_PART_EXTRAS = int(Trait.PART_EXTRAS)
 
 
 def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
@@ -144,13 +138,13 @@ def _parse_function_call(item: ResponsesFunctionCall, index: int) -> Sequence[Pa
     if not arguments or arguments[0] != BRACE or arguments[-1] != BRACE_END:
         return None
     check_object(arguments)
-    seen = _CALLS | observe_name(item.name)
+    seen = traits.CALLS | observe_name(item.name)
     if item.id is UNSET and item.status is UNSET and item.namespace is UNSET:
         call = Call(identity, item.name, arguments)
     else:
         extras = _gather_marks(item, "namespace", item.namespace)
         call = Call(identity, item.name, arguments, extras=extras)
-        seen |= _PART_EXTRAS if extras is not None else 0
+        seen |= traits.PART_EXTRAS if extras is not None else 0
     return (ParsedMessage(Message(ASSISTANT, (call,), index), seen, CALLING, [identity]),)
 
 
@@ -180,13 +174,13 @@ def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -
     if memoryview(item.content)[0] == QUOTE:
         text = bytes(item.content)
         message = Message(role, (Text(text),), index, inline=role is SYSTEM)
-        seen = (_BLANK_TEXT if is_blank(text) else 0) | (_INLINE_SYSTEM if role is SYSTEM else 0)
+        seen = (traits.BLANK_TEXT if is_blank(text) else 0) | (traits.INLINE_SYSTEM if role is SYSTEM else 0)
         if extras is None:
             return (ParsedMessage(message, seen, CODES[role]),)
         return (_place_marks(message, extras),)
     wire = decode_output(item.content) if role is ASSISTANT else decode_input(item.content)
     parts: list[Part] = []
-    seen = 0 if role is ASSISTANT else _LISTED
+    seen = 0 if role is ASSISTANT else traits.LISTED
     is_plain = extras is None and role not in SYSTEM_ROLES
     for one in wire:
         part = PARSERS[type(one)](one, "", None)
@@ -198,7 +192,7 @@ def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -
         if type(part) is not Text or part.extras is not None:
             is_plain = False
         elif is_blank(part.literal):
-            seen |= _BLANK_TEXT
+            seen |= traits.BLANK_TEXT
     if not parts and role is ASSISTANT and extras is not None:
         return None
     message = Message(role, tuple(parts), index, listed=role is not ASSISTANT, inline=role is SYSTEM)
@@ -388,14 +382,14 @@ def _join(run: list[ParsedMessage]) -> ParsedMessage:
             signed = True
         else:
             parts += one.message.parts
-        seen |= one.traits | (_MIXED_PARTS if ids and one.code == "a" else 0)
+        seen |= one.traits | (traits.MIXED_PARTS if ids and one.code == "a" else 0)
         ids += one.ids
     message = Message(first.message.role, tuple(parts), first.message.at, last.at - first.message.at + 1)
     if signed:
         return describe(message)
     code = first.code if first.code == "t" else CALLING if ids else "a"
     if type(parts[-1]) is not Reasoning or any(type(part) is not Reasoning for part in parts):
-        seen &= ~_NO_PARTS
+        seen &= ~traits.NO_PARTS
     return ParsedMessage(message, seen, code, ids)
 
 

@@ -19,19 +19,12 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import NO_ID, Call, Extras, Json, Part, Result
-from dragoman.conversation.traits import (
-    CALLING,
-    CODES,
-    Trait,
-    observe_ids,
-    observe_message,
-    observe_roles,
-    without_rounds,
-)
+from dragoman.conversation.traits import CALLING, CODES, observe_ids, observe_message, observe_roles, without_rounds
 from dragoman.dialects.near_misses.lists import fits_loosely, meant_items, refuse_no_turn
 from dragoman.dialects.near_misses.turns import WireForm
 from dragoman.dialects.shared.read_lists import Checkpoint, ListReading, ReadList
@@ -40,9 +33,6 @@ from dragoman.wire.json_reader import split_items
 QUOTE, BACKSLASH, LIST, LIST_END, BRACE, BRACE_END = b'"\\[]{}'
 """First and last bytes of JSON values, as numbers."""
 
-_ALWAYS = int(Trait.ALWAYS)
-_UNPAIRED = int(Trait.UNPAIRED)
-_DUPLICATE_ID = int(Trait.DUPLICATE_ID)
 _MODEL = frozenset("ac")
 """The letters of a model's messages."""
 _MODEL_OR_NONE = frozenset(("a", "c", ""))
@@ -99,7 +89,7 @@ def _observe_more_ids(ids: list[str], known: int, before: ReadList) -> int:
             repeated = repeated or was < known
         else:
             repeated = repeated or identity in known_ids[:known]
-    return observe_ids(new) | (_DUPLICATE_ID if repeated else 0)
+    return observe_ids(new) | (traits.DUPLICATE_ID if repeated else 0)
 
 
 def describe(message: Message) -> ParsedMessage:
@@ -144,26 +134,26 @@ class ParsedList(msgspec.Struct):
         parsed, codes = self.messages, self.codes()
         if opening:
             parsed, codes = [*opening, *parsed], "".join([one.code for one in opening]) + codes
-        traits = _ALWAYS
+        seen = traits.ALWAYS
         ids: list[str] = []
         asked: Sequence[str] = ()
         for one in parsed:
-            traits |= one.traits
+            seen |= one.traits
             code = one.code
             if code == CALLING:
                 asked = one.ids
                 ids += asked
             elif code == "t" and one.ids != asked:
-                traits |= _UNPAIRED
-        traits |= observe_ids(ids) | observe_roles(codes)
-        return tuple([one.message for one in parsed]), traits
+                seen |= traits.UNPAIRED
+        seen |= observe_ids(ids) | observe_roles(codes)
+        return tuple([one.message for one in parsed]), seen
 
     def _finish_reading(
         self, reading: ListReading, opening: Sequence[ParsedMessage]
     ) -> tuple[tuple[Message, ...], int]:
         """What `finish` returns, with what was read before, and with checkpoints for the next list."""
         start, known = reading.start, reading.known
-        traits, asked, parts = start.traits, start.asked, start.parts
+        seen, asked, parts = start.traits, start.asked, start.parts
         messages, ids = list[Message](), known.ids[: start.calls]
         last = known.messages[start.count - 1] if start.count else None
         checkpoints = known.checkpoints[: reading.place + 1]
@@ -174,14 +164,14 @@ class ParsedList(msgspec.Struct):
             if code not in _MODEL or before in _MODEL_OR_NONE:
                 pass
             elif (at > late or at % _EACH < 2) and last is not None and _is_apart(last, one.message, start):
-                checkpoints.append(Checkpoint(one.message.at, start.count + at, traits, len(ids), parts, asked))
+                checkpoints.append(Checkpoint(one.message.at, start.count + at, seen, len(ids), parts, asked))
             before = code
-            traits |= one.traits
+            seen |= one.traits
             if code == CALLING:
                 asked = one.ids
                 ids += asked
             elif code == "t" and one.ids != asked:
-                traits |= _UNPAIRED
+                seen |= traits.UNPAIRED
             last = one.message
             messages.append(last)
             parts += len(last.parts)
@@ -206,9 +196,9 @@ class ParsedList(msgspec.Struct):
                 shaped=start.count,
             )
         for one in opening:
-            traits |= one.traits
-        traits |= _ALWAYS | id_traits | observe_roles("".join([one.code for one in opening]) + shape + new_codes)
-        return tuple([one.message for one in opening]) + all_messages, traits
+            seen |= one.traits
+        seen |= traits.ALWAYS | id_traits | observe_roles("".join([one.code for one in opening]) + shape + new_codes)
+        return tuple([one.message for one in opening]) + all_messages, seen
 
 
 ParseItem = Callable[[Json, int], Sequence[ParsedMessage] | None]
@@ -359,13 +349,13 @@ def join_results(messages: Sequence[ParsedMessage]) -> list[ParsedMessage]:
 def join_run(run: list[ParsedMessage]) -> ParsedMessage:
     """One message of several results."""
     first, last = run[0].message, run[-1].message
-    traits = 0
+    seen = 0
     ids: list[str] = []
     for one in run:
-        traits |= one.traits
+        seen |= one.traits
         ids += one.ids
     parts = tuple([part for one in run for part in one.message.parts])
-    return ParsedMessage(Message(TOOL, parts, first.at, last.at - first.at + 1), traits, "t", ids)
+    return ParsedMessage(Message(TOOL, parts, first.at, last.at - first.at + 1), seen, "t", ids)
 
 
 def share_places(messages: Iterable[ParsedMessage]) -> list[ParsedMessage]:

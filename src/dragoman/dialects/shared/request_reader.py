@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation import traits
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, SYSTEM, Message
 from dragoman.conversation.near_misses import LISTS
 from dragoman.conversation.parts import Json, Text
 from dragoman.conversation.tools import Tool, ToolChoice
-from dragoman.conversation.traits import Trait
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.two_readings import refuse_two_turns
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, ParsedMessage, describe
@@ -23,7 +23,6 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, too_deep
 
 Members = Mapping[str, Raw]
-_MESSAGE_EXTRAS = int(Trait.MESSAGE_EXTRAS)
 _CHOICE_MEMBERS = ("tool_choice", "toolChoice", "toolConfig", "function_call")
 
 
@@ -61,7 +60,7 @@ class RequestReader(msgspec.Struct, frozen=True):
         choice = ask.conversation.settings.tool_choice
         if choice is not None and choice.names:
             _check_choice(ask, choice)
-        if ask.traits is not None and ask.traits & _MESSAGE_EXTRAS:
+        if ask.traits is not None and ask.traits & traits.MESSAGE_EXTRAS:
             refuse_two_turns(_new_messages(ask, body), next((name for name in LISTS if name in ask.members), ""))
         return ask
 

@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.tools import NativeTool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.profile import BetaUse
 from dragoman.rules.cache_hints import hints_of, names_scope
 from dragoman.wire.json_reader import render_object, split_members
@@ -19,7 +19,6 @@ Globs = Mapping[str, tuple[str, ...]]
 MOST_NOTES = 20
 """How many words are named one by one. A header may hold thousands."""
 _DATE = len("-2025-04-04")
-_HINTS = int(Trait.HINTS)
 
 
 def with_betas(
@@ -66,7 +65,7 @@ def _needed(conversation: Conversation, use: BetaUse, ask: Ask | None) -> Iterat
 def _without_bare(conversation: Conversation, ask: Ask) -> Conversation:
     """The conversation without messages that are known to have no hints of the client's."""
     known = ask.known
-    if known is None or known.traits & _HINTS:
+    if known is None or known.traits & traits.HINTS:
         return conversation
     if conversation.messages is ask.conversation.messages:
         return replace(

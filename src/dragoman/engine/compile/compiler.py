@@ -11,10 +11,11 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Ask, Conversation, KnownBeginning
-from dragoman.conversation.traits import Trait, observe_change, observe_messages
+from dragoman.conversation.traits import observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
 from dragoman.engine.compile.beta_names import with_betas, without_refused, without_words
@@ -72,11 +73,7 @@ from dragoman.wire.json_reader import render_object, split_members
 READ_BY_THE_COMPILER = frozenset({"drops", "stream_usage", "tools_streamed", "logprobs_streamed", "refused_words"})
 """The facts that the compiler itself reads. All others are read by rules."""
 _USAGE = "stream_options"
-_MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
-_OPAQUE = int(Trait.OPAQUE)
-_HINTS = int(Trait.HINTS)
-_PART_EXTRAS = int(Trait.PART_EXTRAS)
-_NATIVE_TOOLS = int(Trait.NATIVE_TOOLS)
+_MEDIA = traits.MEDIA | traits.RESULT_PARTS
 _FAITHFUL = Doubt.FAITHFUL
 _NO_LOSS, _CONTENT = Loss.NOTHING, Loss.CONTENT
 
@@ -134,7 +131,7 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Compi
     except Unrepresentable as fault:
         raise with_place(fault, ask) from None
     compilation.check_content()
-    if compilation.seen & _HINTS:
+    if compilation.seen & traits.HINTS:
         compilation.keep_form()
     elif options.sent_before:
         compilation.mark_prompt()
@@ -320,7 +317,9 @@ class _Compilation:
             continued = self.continued
             media = media_of(conversation.messages) if continued is None else continued.find_media()
             self.media_to_fetch = wanted(media, context)
-        declares = top_traits & _NATIVE_TOOLS or (conversation.extras is not None and declares_by_members(conversation))
+        declares = top_traits & traits.NATIVE_TOOLS or (
+            conversation.extras is not None and declares_by_members(conversation)
+        )
         self.has_native_tools = bool(declares)
         if declares and not self.options.runs:
             self.tools_to_run = find_wanted(conversation, context)
@@ -389,7 +388,7 @@ class _Compilation:
     def mark_prompt(self) -> None:
         """Set cache hints on what was sent before."""
         sent, facts = self.options.sent_before, self.facts
-        if self.seen & _PART_EXTRAS and (own := hints_of(self.conversation)):  # they came as breakpoints
+        if self.seen & traits.PART_EXTRAS and (own := hints_of(self.conversation)):  # they came as breakpoints
             if facts.cache_form is CacheForm.BREAKPOINT or sent is not SentBefore.TURNS:
                 return
             if marks_own_end(self.ask.conversation):
@@ -419,7 +418,7 @@ class _Compilation:
             require_content(self.conversation, self.changes, self.target)
         if self.facts.drops:
             self._enter(unseen_content, unseen(self.conversation, self.facts))
-        if self.seen & _OPAQUE and self.same:
+        if self.seen & traits.OPAQUE and self.same:
             require_known_content(self.ask, self.target)
 
     # The body.

@@ -14,11 +14,12 @@ from operator import is_
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Note, Rewrite
 from dragoman.conversation.conversation import Conversation, KnownBeginning
 from dragoman.conversation.messages import ASSISTANT, MADE, Message
 from dragoman.conversation.parts import Media, Result
-from dragoman.conversation.traits import ORDER_AND_IDS, Trait, codes_of, observe_few, observe_messages, observe_roles
+from dragoman.conversation.traits import ORDER_AND_IDS, codes_of, observe_few, observe_messages, observe_roles
 from dragoman.dialects.dialect import WrittenList
 from dragoman.dialects.shared.read_lists import are_same
 from dragoman.rules.context import Context
@@ -26,7 +27,7 @@ from dragoman.rules.media.remote_media import media_of
 from dragoman.rules.rule import Rule
 
 Messages = tuple[Message, ...]
-_OF_ROLES = ORDER_AND_IDS & ~int(Trait.DUPLICATE_ID | Trait.ODD_IDS | Trait.UNPAIRED)
+_OF_ROLES = ORDER_AND_IDS & ~(traits.DUPLICATE_ID | traits.ODD_IDS | traits.UNPAIRED)
 """What the letters of messages tell. Rules that take turns by themselves change no ids and part no pairs."""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_of
 from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.conversation import Ask, Conversation
@@ -20,7 +21,7 @@ from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.parts import Opaque, Reasoning
 from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
-from dragoman.conversation.traits import Trait, observe_rest
+from dragoman.conversation.traits import observe_rest
 from dragoman.dialects.registry import dialect
 from dragoman.profiles.doubts import Care, settled
 from dragoman.profiles.facts import Facts, Stance
@@ -34,7 +35,6 @@ RuleStep = tuple[int, Rule, int]
 """The place of a rule among those of a plan, the rule, and its bit if it looks at the top level alone (else 0)."""
 _MOST_KINDS = 512
 """Kinds of conversations for which a plan remembers its rules."""
-_REASONING = int(Trait.REASONING)
 _Key = tuple[int, int, int, int, int, bool, int]
 
 
@@ -180,7 +180,7 @@ def _serving_api(ask: Ask, target: Target, twin: Target) -> Target:
 
 def _has_tools(ask: Ask) -> bool:
     """Whether it declares tools, also late, in an item of its history."""
-    if ask.conversation.tools or (ask.traits is not None and not ask.traits & Trait.OPAQUE):
+    if ask.conversation.tools or (ask.traits is not None and not ask.traits & traits.OPAQUE):
         return bool(ask.conversation.tools)
     parts = (part for message in ask.conversation.messages for part in message.parts)
     return any(type(part) is Opaque and part.declares for part in parts)
@@ -199,7 +199,7 @@ def expects_reasoning(ask: Ask) -> bool:
     conversation = ask.conversation
     if dialect(ask.dialect).asks_for_reasoning(conversation):
         return True
-    if ask.traits is not None and not ask.traits & _REASONING:
+    if ask.traits is not None and not ask.traits & traits.REASONING:
         return False
     return not _is_thinking_declined(conversation) and _has_shown_thoughts(conversation)
 

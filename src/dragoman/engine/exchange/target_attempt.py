@@ -9,12 +9,12 @@ from typing import Any, Generic
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.tools import NativeTool
-from dragoman.conversation.traits import Trait
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.cache_members import CacheQuestionAsked, with_question, with_session
@@ -50,7 +50,6 @@ _TOKEN_BYTES = 3
 """A token of a prompt has hardly fewer bytes in the request."""
 SHORTEST_PROMPT = 512 * _TOKEN_BYTES
 """No provider caches shorter ones."""
-_OPAQUE = int(Trait.OPAQUE)
 
 
 class TriedTarget(msgspec.Struct, frozen=True, gc=False):
@@ -158,7 +157,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         asked = ask.conversation
         declares = runnable and (asked.extras is not None or NativeTool in map(type, asked.tools))
         runs_tools = offered or declares
-        may_tell = runs_tools or ask.traits is None or ask.traits & _OPAQUE
+        may_tell = runs_tools or ask.traits is None or ask.traits & traits.OPAQUE
         runs = self._unknown_runs(ask, runs_tools) if may_tell else ()
         prompt, session = self._digest_prompt(ask), ""
         if facts.session_field and len(ask.source) >= SHORTEST_PROMPT and self.sets_hints(ask):

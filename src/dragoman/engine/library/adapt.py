@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import SourceName
 from dragoman.conversation.near_misses import LISTS
-from dragoman.conversation.traits import Trait
 from dragoman.dialects import registry
 from dragoman.dialects.shared.parsing import open_body, opened_bytes
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
@@ -36,7 +36,7 @@ Request = bytes | str | Mapping[str, Any]
 BUILTIN = Profiles()
 _PLAIN_POLICY = Policy()
 _NO_STATE = State()
-_FOREIGN = int(Trait.OPAQUE | Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS)
+_FOREIGN = traits.OPAQUE | traits.MESSAGE_EXTRAS | traits.PART_EXTRAS
 
 
 def adapt(

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -33,7 +33,7 @@ from dragoman.rules.rule import rule
 @rule(
     "bad-arguments",
     when=lambda facts: facts.bad_arguments is Stance.REFUSES,
-    looks_for=Trait.BAD_ARGUMENTS,
+    looks_for=traits.BAD_ARGUMENTS,
     loses=Loss.NOTHING,
 )
 def bad_arguments(conversation: Conversation, context: Context) -> Rewrite:

@@ -33,6 +33,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
@@ -41,7 +42,6 @@ from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import OURS, Call, Extras, Json, Opaque, Part, Reasoning, Result, StateKind
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolChoice, ToolSwitch
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import (
@@ -61,7 +61,7 @@ from dragoman.rules.top_level_fields import leave_out_refused
 @rule(
     "client-tool",
     when=lambda facts: True,
-    looks_for=Trait.NATIVE_TOOLS | Trait.OPAQUE,
+    looks_for=traits.NATIVE_TOOLS | traits.OPAQUE,
     loses=Loss.METADATA,
 )
 def client_tool(conversation: Conversation, context: Context) -> Rewrite:

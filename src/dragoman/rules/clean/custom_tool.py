@@ -20,12 +20,12 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Json, Part, Result
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, kept, rewrite_parts
@@ -35,7 +35,7 @@ from dragoman.rules.rule import rule
 @rule(
     "custom-tool",
     when=lambda facts: facts.custom_tools is Stance.REFUSES,
-    looks_for=Trait.CUSTOM_CALLS | Trait.CUSTOM_TOOLS,
+    looks_for=traits.CUSTOM_CALLS | traits.CUSTOM_TOOLS,
     loses=Loss.METADATA,
 )
 def custom_tool(conversation: Conversation, context: Context) -> Rewrite:

@@ -17,14 +17,14 @@ becomes
 
 from __future__ import annotations
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.emptiness import refuses_emptiness, without_emptiness
 from dragoman.rules.rule import rule
 
 
-@rule("empty-content", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.METADATA)
+@rule("empty-content", when=refuses_emptiness, looks_for=traits.BLANK_TEXT, loses=Loss.METADATA)
 def empty_content(conversation: Conversation, context: Context) -> Rewrite:
     return without_emptiness(conversation, context)

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import LEGACY, Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, kept, rewrite_parts
@@ -37,7 +37,7 @@ from dragoman.rules.rule import rule
     "legacy-function-call",
     spelling=True,
     when=lambda facts: Stance.REFUSES in (facts.legacy_calls, facts.call_signature),
-    looks_for=Trait.LEGACY,
+    looks_for=traits.LEGACY,
     loses=Loss.NOTHING,
 )
 def legacy_function_call(conversation: Conversation, context: Context) -> Rewrite:

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import msgspec
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Media, Opaque, Part, Reasoning, Refusal, Result, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import dialect_layer
 from dragoman.rules.context import Context
@@ -36,7 +36,7 @@ from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 
-@rule("mixed-system", when=lambda facts: True, looks_for=Trait.MIXED_SYSTEM, loses=Loss.CONTENT)
+@rule("mixed-system", when=lambda facts: True, looks_for=traits.MIXED_SYSTEM, loses=Loss.CONTENT)
 def mixed_system(conversation: Conversation, context: Context) -> Rewrite:
     def leave_out(message: Message, part: Part) -> Swap | None:
         return None if message.role not in SYSTEM_ROLES else _find_swap(part, context)

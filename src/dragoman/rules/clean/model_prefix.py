@@ -22,12 +22,12 @@ import re
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
@@ -39,7 +39,7 @@ _LONGEST = 130
 @rule(
     "model-prefix",
     when=lambda facts: True,
-    looks_for=Trait.ALWAYS,
+    looks_for=traits.ALWAYS,
     loses=Loss.NOTHING,
     options=("off", "strip"),
     idle=("off",),

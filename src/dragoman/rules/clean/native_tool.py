@@ -34,12 +34,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import (
@@ -62,7 +62,7 @@ Tools = Sequence[Tool | NativeTool]
 @rule(
     "native-tool",
     when=lambda facts: True,
-    looks_for=Trait.NATIVE_TOOLS | Trait.SETTINGS | Trait.TOP_EXTRAS,
+    looks_for=traits.NATIVE_TOOLS | traits.SETTINGS | traits.TOP_EXTRAS,
     loses=Loss.CONTENT,
     top_level=True,
 )

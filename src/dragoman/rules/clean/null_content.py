@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Reasoning, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, SystemPlace
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, rewrite_indexed
@@ -32,7 +32,7 @@ from dragoman.rules.rule import rule
 @rule(
     "null-content",
     when=lambda facts: Stance.REFUSES in (facts.no_parts, facts.no_user_parts),
-    looks_for=Trait.NO_PARTS,
+    looks_for=traits.NO_PARTS,
     loses=Loss.METADATA,
 )
 def null_content(conversation: Conversation, context: Context) -> Rewrite:

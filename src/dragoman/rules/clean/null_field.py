@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Extras, Part, Result
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import have_fields, refuses_fields
@@ -36,7 +36,7 @@ _CALLS = "calls"
     "null-field",
     spelling=True,
     when=lambda facts: True,
-    looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS,
+    looks_for=traits.MESSAGE_EXTRAS | traits.PART_EXTRAS,
     loses=Loss.NOTHING,
     turnwise=lambda context: True,
 )

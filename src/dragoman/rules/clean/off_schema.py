@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.near_misses import SENTENCES, Miss, NearMiss
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -43,7 +43,7 @@ _LOSSES = {
     "off-schema",
     reading=True,
     when=lambda facts: facts.off_schema is Stance.REFUSES or bool(facts.refused_near_misses),
-    looks_for=Trait.NEAR_MISSES,
+    looks_for=traits.NEAR_MISSES,
     loses=Loss.CONTENT,
 )
 def off_schema(conversation: Conversation, context: Context) -> Rewrite:

@@ -33,6 +33,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.envelope import holds_sealed, unseal_several
@@ -41,7 +42,6 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Extras, Json, Opaque, Part, Text
 from dragoman.conversation.provider_tools import AskedRuns, ProviderToolCodec, ToolRun, describe_run
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import takes_block
@@ -52,7 +52,7 @@ from dragoman.rules.rule import rule
 @rule(
     "provider-run",
     when=lambda facts: True,
-    looks_for=Trait.OPAQUE | Trait.PART_EXTRAS,
+    looks_for=traits.OPAQUE | traits.PART_EXTRAS,
     loses=Loss.METADATA,
 )
 def provider_run(conversation: Conversation, context: Context) -> Rewrite:

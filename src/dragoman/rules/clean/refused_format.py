@@ -32,6 +32,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -39,7 +40,6 @@ from dragoman.conversation.messages import FIELD, Message, Role
 from dragoman.conversation.parts import Call, Json, Text
 from dragoman.conversation.settings import FormatKind, ResponseFormat
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import forbids_forced_tool
@@ -62,7 +62,7 @@ _ALL = ("json", "schema")
         or Stance.REFUSES in (facts.format_streamed, facts.format_without_schema)
         or _wants_object(facts)
     ),
-    looks_for=Trait.FORMAT,
+    looks_for=traits.FORMAT,
     loses=Loss.METADATA,
     options=(AUTO, TOOL, JSON, WORDS),
 )

@@ -24,12 +24,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import CacheForm, Stance
 from dragoman.rules.cache_hints import have_hints, hints_of, is_long
 from dragoman.rules.context import Context
@@ -54,7 +54,7 @@ Tools = tuple[Tool | NativeTool, ...]
         or facts.cache_hint_max > 0
         or not (facts.cache_hints_in_results and facts.cache_hints_on_tools and facts.cache_hint_whole)
     ),
-    looks_for=Trait.HINTS,
+    looks_for=traits.HINTS,
     loses=Loss.METADATA,
     sparse=True,
 )

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -29,7 +29,7 @@ from dragoman.rules.rule import rule
 @rule(
     "refused-prefill",
     when=lambda facts: facts.prefill_mark is Stance.REFUSES or bool(facts.prefill_as or facts.prefill_settings),
-    looks_for=Trait.TRAILING_ASSISTANT,
+    looks_for=traits.TRAILING_ASSISTANT,
     loses=Loss.METADATA,
 )
 def refused_prefill(conversation: Conversation, context: Context) -> Rewrite:

@@ -26,6 +26,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY, prefixed
@@ -45,7 +46,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import LEFTOVERS, STREAM_MARKS, Trait
+from dragoman.conversation.traits import LEFTOVERS, STREAM_MARKS
 from dragoman.profiles.facts import CacheForm, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, HOUR, OPTIONS_FIELD
 from dragoman.rules.context import Context
@@ -61,7 +62,7 @@ _MOST_LISTED = 1_000
 @rule(
     "stray-field",
     when=lambda facts: True,
-    looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS | Trait.TOOL_EXTRAS,
+    looks_for=traits.MESSAGE_EXTRAS | traits.PART_EXTRAS | traits.TOOL_EXTRAS,
     loses=Loss.METADATA,
     turnwise=lambda context: True,
 )

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
@@ -28,7 +28,7 @@ from dragoman.rules.rule import rule
 @rule(
     "unknown-role",
     when=lambda facts: facts.unknown_role is Stance.REFUSES,
-    looks_for=Trait.UNKNOWN_ROLE,
+    looks_for=traits.UNKNOWN_ROLE,
     loses=Loss.AUTHORITY,
 )
 def unknown_role(conversation: Conversation, context: Context) -> Rewrite:

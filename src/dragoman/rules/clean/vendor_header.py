@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import re
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.messages import DEVELOPER, SYSTEM, Message
 from dragoman.conversation.parts import Part, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -35,7 +35,7 @@ _HEADER = re.compile(rb'"x-[a-z0-9]{1,32}-billing-header:[^\\]{0,1024}"')
 @rule(
     "vendor-header",
     when=lambda facts: facts.vendor_header is Stance.REFUSES,
-    looks_for=Trait.SYSTEM,
+    looks_for=traits.SYSTEM,
     loses=Loss.METADATA,
     turnwise=lambda context: True,
 )

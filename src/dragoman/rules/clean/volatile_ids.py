@@ -20,12 +20,12 @@ import re
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Text
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
@@ -38,7 +38,7 @@ CONSTANT = "stable"
 @rule(
     "volatile-ids",
     when=lambda facts: True,
-    looks_for=Trait.SYSTEM,
+    looks_for=traits.SYSTEM,
     loses=Loss.METADATA,
     options=("off", "fix"),
     idle=("off",),

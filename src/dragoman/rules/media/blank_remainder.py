@@ -15,14 +15,14 @@ becomes
 
 from __future__ import annotations
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.emptiness import refuses_emptiness, without_emptiness
 from dragoman.rules.rule import rule
 
 
-@rule("blank-remainder", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.METADATA)
+@rule("blank-remainder", when=refuses_emptiness, looks_for=traits.BLANK_TEXT, loses=Loss.METADATA)
 def blank_remainder(conversation: Conversation, context: Context) -> Rewrite:
     return without_emptiness(conversation, context)

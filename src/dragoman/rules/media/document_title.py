@@ -22,11 +22,11 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, MediaKind, Part, Remote
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
@@ -37,7 +37,7 @@ _LONGEST = 200
 @rule(
     "document-title",
     when=lambda facts: bool(facts.document_title_pattern) or len(facts.titled_media) < len(MediaKind) + 1,
-    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    looks_for=traits.MEDIA | traits.RESULT_PARTS,
     loses=Loss.METADATA,
 )
 def document_title(conversation: Conversation, context: Context) -> Rewrite:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -34,7 +34,7 @@ TAG = "[error] "
 @rule(
     "error-mark",
     when=lambda facts: facts.result_error is Stance.REFUSES,
-    looks_for=Trait.RESULT_ERROR,
+    looks_for=traits.RESULT_ERROR,
     loses=Loss.METADATA,
 )
 def error_mark(conversation: Conversation, context: Context) -> Rewrite:

@@ -22,19 +22,19 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import call_text, result_text
 from dragoman.rules.naming import new_names
 from dragoman.rules.rule import rule
 
 
-@rule("flat-tools", when=lambda facts: facts.flat_tools, looks_for=Trait.ALWAYS, loses=Loss.CONTENT)
+@rule("flat-tools", when=lambda facts: facts.flat_tools, looks_for=traits.ALWAYS, loses=Loss.CONTENT)
 def flat_tools(conversation: Conversation, context: Context) -> Rewrite:
     # In the text a tool has the name under which it will be declared.
     declared = new_names(conversation, context.facts) if context.facts.tool_name_pattern else {}

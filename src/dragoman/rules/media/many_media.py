@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, Part, Result
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.part_words import in_words
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -33,7 +33,7 @@ from dragoman.rules.rule import rule
 @rule(
     "many-media",
     when=lambda facts: any(medium.most for medium in facts.media.values()),
-    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    looks_for=traits.MEDIA | traits.RESULT_PARTS,
     loses=Loss.CONTENT,
 )
 def many_media(conversation: Conversation, context: Context) -> Rewrite:

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import BESIDE, Inline, Media, Part
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Medium
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -38,7 +38,7 @@ _ALL = ("*",)
     "media-form",
     spelling=True,
     when=lambda facts: True,
-    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    looks_for=traits.MEDIA | traits.RESULT_PARTS,
     loses=Loss.METADATA,
     turnwise=lambda context: True,
 )

@@ -27,6 +27,7 @@ from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY, quote
@@ -46,7 +47,6 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import sees_beside
@@ -62,7 +62,7 @@ REFUSES = Stance.REFUSES
 @rule(
     "refused-part",
     when=lambda facts: True,
-    looks_for=Trait.MEDIA | Trait.RESULT_PARTS | Trait.REFUSAL | Trait.CITATION | Trait.OPAQUE,
+    looks_for=traits.MEDIA | traits.RESULT_PARTS | traits.REFUSAL | traits.CITATION | traits.OPAQUE,
     loses=Loss.CONTENT,
     options=("words", "drop"),
     turnwise=lambda context: True,

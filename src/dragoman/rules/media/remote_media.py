@@ -22,11 +22,11 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Inline, Media, Part, Remote, Result
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -37,7 +37,7 @@ from dragoman.wire.media_types import recognise
 @rule(
     "remote-media",
     when=lambda facts: any(medium.url is Stance.REFUSES or medium.https for medium in facts.media.values()),
-    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    looks_for=traits.MEDIA | traits.RESULT_PARTS,
     loses=Loss.NOTHING,
     turnwise=lambda context: True,
 )

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import LEGACY, Call, Part, Result
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.naming import form, takes_common_ids
@@ -36,8 +36,8 @@ from dragoman.rules.rule import rule
 @rule(
     "call-id-form",
     when=lambda facts: bool(facts.call_id_pattern) and facts.odd_call_id is Stance.REFUSES,
-    looks_for=Trait.CALLS | Trait.UNPAIRED,
-    narrows=lambda facts: Trait.ODD_IDS | Trait.UNPAIRED if takes_common_ids(facts.call_id_pattern) else None,
+    looks_for=traits.CALLS | traits.UNPAIRED,
+    narrows=lambda facts: traits.ODD_IDS | traits.UNPAIRED if takes_common_ids(facts.call_id_pattern) else None,
     loses=Loss.NOTHING,
 )
 def call_id_form(conversation: Conversation, context: Context) -> Rewrite:

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Extras, Media, Part
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.naming import fresh_id
@@ -38,7 +38,7 @@ ID = "document.id"
 @rule(
     "duplicate-document-id",
     when=lambda facts: facts.duplicate_documents is Stance.REFUSES,
-    looks_for=Trait.PART_EXTRAS,
+    looks_for=traits.PART_EXTRAS,
     loses=Loss.NOTHING,
 )
 def duplicate_document_id(conversation: Conversation, context: Context) -> Rewrite:

@@ -24,11 +24,11 @@ import re
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Part, Result
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, kept, rewrite_messages
@@ -39,8 +39,8 @@ from dragoman.rules.tagging import tagged
 @rule(
     "refused-name",
     when=lambda facts: Stance.REFUSES in (facts.message_name, facts.result_name) or bool(facts.message_name_pattern),
-    looks_for=Trait.NAMED | Trait.CALLS | Trait.UNPAIRED,
-    narrows=lambda facts: None if facts.result_name is Stance.REFUSES else Trait.NAMED,
+    looks_for=traits.NAMED | traits.CALLS | traits.UNPAIRED,
+    narrows=lambda facts: None if facts.result_name is Stance.REFUSES else traits.NAMED,
     loses=Loss.METADATA,
     options=("drop", "text"),
     spelling=True,

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.settings import UNNAMED, ResponseFormat
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.naming import form, replace_odd_letters
@@ -40,7 +40,7 @@ _LENGTH = 64
 @rule(
     "schema-label",
     when=lambda facts: facts.format_labels is Stance.REFUSES or bool(facts.format_name_pattern),
-    looks_for=Trait.FORMAT,
+    looks_for=traits.FORMAT,
     loses=Loss.METADATA,
 )
 def schema_label(conversation: Conversation, context: Context) -> Rewrite:

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.naming import new_names, takes_common_names
 from dragoman.rules.rewriting import kept
@@ -37,8 +37,8 @@ from dragoman.rules.rule import rule
 @rule(
     "tool-name-form",
     when=lambda facts: bool(facts.tool_name_pattern),
-    looks_for=Trait.CALLS | Trait.TOOLS,
-    narrows=lambda facts: Trait.ODD_NAMES if takes_common_names(facts) else None,
+    looks_for=traits.CALLS | traits.TOOLS,
+    narrows=lambda facts: traits.ODD_NAMES if takes_common_names(facts) else None,
     loses=Loss.NOTHING,
 )
 def tool_name_form(conversation: Conversation, context: Context) -> Rewrite:

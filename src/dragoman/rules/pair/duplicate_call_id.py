@@ -23,12 +23,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import Call, Opaque
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.naming import fresh_id
@@ -38,7 +38,7 @@ from dragoman.rules.rule import FAIL, rule
 @rule(
     "duplicate-call-id",
     when=lambda facts: Stance.REFUSES in (facts.duplicate_ids, facts.duplicate_ids_in_turn),
-    looks_for=Trait.DUPLICATE_ID,
+    looks_for=traits.DUPLICATE_ID,
     loses=Loss.NOTHING,
     demands=lambda choice: choice == FAIL,
 )

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import Part, Result
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -32,7 +32,7 @@ from dragoman.rules.rule import rule
 @rule(
     "late-result",
     when=lambda facts: True,
-    looks_for=Trait.UNPAIRED,
+    looks_for=traits.UNPAIRED,
     loses=Loss.ORDER,
 )
 def late_result(conversation: Conversation, context: Context) -> Rewrite:

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part, Result
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -34,7 +34,7 @@ from dragoman.rules.rule import rule
 @rule(
     "misnamed-result",
     when=lambda facts: facts.misnamed_result is Stance.REFUSES,
-    looks_for=Trait.CALLS,
+    looks_for=traits.CALLS,
     loses=Loss.METADATA,
     turnwise=lambda context: True,
 )

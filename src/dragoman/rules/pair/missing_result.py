@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import LEGACY, Call, Part, Result, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -35,7 +35,7 @@ from dragoman.rules.rule import rule
 @rule(
     "missing-result",
     when=lambda facts: facts.missing_result is Stance.REFUSES,
-    looks_for=Trait.UNPAIRED,
+    looks_for=traits.UNPAIRED,
     loses=Loss.NOTHING,
 )
 def missing_result(conversation: Conversation, context: Context) -> Rewrite:

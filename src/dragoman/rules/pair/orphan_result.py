@@ -14,10 +14,10 @@ becomes
 
 from __future__ import annotations
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import results_to_text
@@ -28,7 +28,7 @@ from dragoman.rules.rule import rule
 @rule(
     "orphan-result",
     when=lambda facts: facts.orphan_result is Stance.REFUSES,
-    looks_for=Trait.UNPAIRED,
+    looks_for=traits.UNPAIRED,
     loses=Loss.METADATA,
 )
 def orphan_result(conversation: Conversation, context: Context) -> Rewrite:

@@ -18,10 +18,10 @@ becomes
 
 from __future__ import annotations
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import results_to_text
@@ -31,7 +31,7 @@ from dragoman.rules.rule import rule
 @rule(
     "repeated-result",
     when=lambda facts: facts.repeated_result is Stance.REFUSES,
-    looks_for=Trait.UNPAIRED,
+    looks_for=traits.UNPAIRED,
     loses=Loss.METADATA,
 )
 def repeated_result(conversation: Conversation, context: Context) -> Rewrite:

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part, Result
-from dragoman.conversation.traits import THOUGHT_MARK, Trait
+from dragoman.conversation.traits import THOUGHT_MARK
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -34,7 +35,7 @@ DID = "took a thought signature off its id"
 @rule(
     "thought-in-id",
     when=lambda facts: facts.thought_in_id is Stance.REFUSES,
-    looks_for=Trait.ODD_IDS | Trait.UNPAIRED,
+    looks_for=traits.ODD_IDS | traits.UNPAIRED,
     loses=Loss.METADATA,
 )
 def thought_in_id(conversation: Conversation, context: Context) -> Rewrite:

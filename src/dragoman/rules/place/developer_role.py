@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
@@ -29,7 +29,7 @@ from dragoman.rules.rule import rule
 @rule(
     "developer-role",
     when=lambda facts: facts.developer_role is Stance.REFUSES,
-    looks_for=Trait.DEVELOPER,
+    looks_for=traits.DEVELOPER,
     loses=Loss.NOTHING,
     turnwise=lambda context: True,
 )

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
@@ -32,7 +32,7 @@ from dragoman.rules.rule import rule
     "inline-system",
     spelling=True,
     when=lambda facts: facts.inline_system is Stance.REFUSES,
-    looks_for=Trait.INLINE_SYSTEM,
+    looks_for=traits.INLINE_SYSTEM,
     loses=Loss.NOTHING,
 )
 def inline_system(conversation: Conversation, context: Context) -> Rewrite:

@@ -30,11 +30,11 @@ from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Opaque
-from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts, Stance, SystemPlace
 from dragoman.rules.context import Context
@@ -46,7 +46,7 @@ from dragoman.rules.tagging import TURNED, as_user
 @rule(
     "late-system",
     when=lambda facts: facts.system_place is not SystemPlace.ANYWHERE or facts.late_system is Stance.REFUSES,
-    looks_for=Trait.LATE_SYSTEM,
+    looks_for=traits.LATE_SYSTEM,
     loses=Loss.AUTHORITY,
     options=("user", "opening"),
     never_kept=lambda facts: facts.system_place is SystemPlace.TOP_LEVEL,

@@ -29,12 +29,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import blank, joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, SystemCount
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import join_lines, plain_text
@@ -45,7 +45,7 @@ from dragoman.rules.system_separators import OPTIONS, SEPARATE, parse_choice, se
 @rule(
     "many-systems",
     when=lambda facts: facts.system_count is SystemCount.ONE,
-    looks_for=Trait.MANY_SYSTEMS,
+    looks_for=traits.MANY_SYSTEMS,
     loses=Loss.NOTHING,
     options=OPTIONS,
     demands=lambda choice: choice not in ("auto", FAIL),

@@ -14,10 +14,10 @@ becomes
 
 from __future__ import annotations
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import SystemCount
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
@@ -28,7 +28,7 @@ from dragoman.rules.tagging import TURNED, as_user
 @rule(
     "refused-system",
     when=lambda facts: facts.system_count is SystemCount.NONE,
-    looks_for=Trait.SYSTEM,
+    looks_for=traits.SYSTEM,
     loses=Loss.AUTHORITY,
 )
 def refused_system(conversation: Conversation, context: Context) -> Rewrite:

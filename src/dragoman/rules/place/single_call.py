@@ -22,13 +22,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.tools import ChoiceMode
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -39,7 +39,7 @@ from dragoman.rules.rule import rule
     when=lambda facts: (
         facts.setting("parallel_tool_calls").support is Stance.REFUSES and facts.tools is not Stance.REFUSES
     ),
-    looks_for=Trait.SINGLE_CALL,
+    looks_for=traits.SINGLE_CALL,
     loses=Loss.METADATA,
 )
 def single_call(conversation: Conversation, context: Context) -> Rewrite:

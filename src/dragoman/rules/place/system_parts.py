@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, join_lines, plain_text, rewrite_messages
@@ -33,7 +33,7 @@ from dragoman.rules.system_separators import SEPARATE, parse_choice
 @rule(
     "system-parts",
     when=lambda facts: Stance.REFUSES in (facts.system_parts, facts.inline_system),
-    looks_for=Trait.SYSTEM_PARTS,
+    looks_for=traits.SYSTEM_PARTS,
     loses=Loss.NOTHING,
 )
 def system_parts(conversation: Conversation, context: Context) -> Rewrite:

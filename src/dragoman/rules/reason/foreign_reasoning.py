@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
@@ -42,7 +42,7 @@ from dragoman.rules.tagging import thinking_text
 @rule(
     "foreign-reasoning",
     when=lambda facts: True,
-    looks_for=Trait.SIGNED | Trait.REASONING,
+    looks_for=traits.SIGNED | traits.REASONING,
     loses=Loss.METADATA,
     options=("drop", "text"),
     turnwise=lambda context: True,

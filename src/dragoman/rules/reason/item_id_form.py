@@ -26,11 +26,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import REFERENCE, Call, Extras, Opaque, Part, Reasoning, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
@@ -44,7 +44,7 @@ _NO_FIELDS: Mapping[str, bytes] = {}
 @rule(
     "item-id-form",
     when=lambda facts: bool(facts.item_ids),
-    looks_for=Trait.PART_EXTRAS | Trait.MESSAGE_EXTRAS | Trait.OPAQUE,
+    looks_for=traits.PART_EXTRAS | traits.MESSAGE_EXTRAS | traits.OPAQUE,
     loses=Loss.METADATA,
 )
 def item_id_form(conversation: Conversation, context: Context) -> Rewrite:

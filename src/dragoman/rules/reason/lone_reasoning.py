@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Reasoning
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, rewrite_indexed
@@ -32,7 +32,7 @@ from dragoman.rules.rule import rule
 @rule(
     "lone-reasoning",
     when=lambda facts: facts.lone_reasoning is Stance.REFUSES,
-    looks_for=Trait.REASONING | Trait.SIGNED,
+    looks_for=traits.REASONING | traits.SIGNED,
     loses=Loss.METADATA,
 )
 def lone_reasoning(conversation: Conversation, context: Context) -> Rewrite:

@@ -23,12 +23,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import USER, Message
 from dragoman.conversation.parts import Call, Opaque, Origin, StateKind
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -37,7 +37,7 @@ from dragoman.rules.rule import rule
 @rule(
     "missing-signature",
     when=lambda facts: facts.call_signature is Stance.REFUSES and bool(facts.signature_skip),
-    looks_for=Trait.CALLS,
+    looks_for=traits.CALLS,
     loses=Loss.NOTHING,
     turnwise=lambda context: context.facts.past_signature is Stance.REFUSES,
 )

@@ -29,11 +29,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import CHAT_FIELDS, Part, Reasoning
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import find_demanding
@@ -45,7 +45,7 @@ from dragoman.rules.tagging import thinking_text
 @rule(
     "refused-reasoning",
     when=lambda facts: facts.reasoning_text is Stance.REFUSES or bool(facts.reasoning_field),
-    looks_for=Trait.REASONING,
+    looks_for=traits.REASONING,
     loses=Loss.METADATA,
     options=("drop", "text"),
     turnwise=lambda context: context.facts.reasoning_text is Stance.REFUSES,

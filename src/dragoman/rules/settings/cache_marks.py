@@ -24,13 +24,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import IdentityCache
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, FIELD, TOOL, USER, Message
 from dragoman.conversation.parts import BREAKPOINT_FIELD, CacheHint, Call, Media, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait, observe
+from dragoman.conversation.traits import observe
 from dragoman.profiles.facts import CacheForm, CachePlace, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, have_hints, with_breakpoint
 from dragoman.rules.context import Context
@@ -41,13 +42,13 @@ from dragoman.rules.rule import rule
 @rule(
     "cache-marks",
     when=lambda facts: facts.cache_hints is Stance.ACCEPTS and facts.cache_place is not CachePlace.NONE,
-    looks_for=Trait.ALWAYS,
+    looks_for=traits.ALWAYS,
     loses=Loss.NOTHING,
     options=("off", "add"),
     idle=("off",),
 )
 def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
-    if observe(conversation) & Trait.HINTS:
+    if observe(conversation) & traits.HINTS:
         return Rewrite(conversation)
     at = _place(conversation, context.facts.cache_place)
     if at is None:

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -32,7 +32,7 @@ from dragoman.rules.top_level_fields import lost_with
 @rule(
     "foreign-field",
     when=lambda facts: Stance.REFUSES in (facts.foreign_settings, facts.unknown_settings),
-    looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
+    looks_for=traits.SETTINGS | traits.TOP_EXTRAS,
     loses=Loss.CONTENT,
     top_level=True,
 )

@@ -14,9 +14,9 @@ becomes
 
 from __future__ import annotations
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
@@ -27,7 +27,7 @@ from dragoman.rules.rule import rule
     "null-setting",
     spelling=True,
     when=lambda facts: True,
-    looks_for=Trait.NULLS,
+    looks_for=traits.NULLS,
     loses=Loss.NOTHING,
 )
 def null_setting(conversation: Conversation, context: Context) -> Rewrite:

@@ -32,11 +32,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
 from dragoman.conversation.settings import SUMMARY, Settings, Thinking
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, ThinkingForm, ThoughtRequest
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import can_be_asked, thinks
@@ -49,7 +49,7 @@ from dragoman.rules.rule import rule
     when=lambda facts: (
         facts.state_on_request or facts.thinking_apart != "" or facts.thoughts_on_request is not ThoughtRequest.NONE
     ),
-    looks_for=Trait.ALWAYS,
+    looks_for=traits.ALWAYS,
     loses=Loss.NOTHING,
     top_level=True,
     translated=True,

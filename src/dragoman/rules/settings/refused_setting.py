@@ -24,12 +24,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Setting, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import thinks
@@ -42,7 +42,7 @@ _EMPTY = Settings()
 @rule(
     "refused-setting",
     when=lambda facts: True,
-    looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
+    looks_for=traits.SETTINGS | traits.TOP_EXTRAS,
     loses=Loss.CONTENT,
     top_level=True,
 )

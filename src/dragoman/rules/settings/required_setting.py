@@ -13,9 +13,9 @@ becomes
 
 from __future__ import annotations
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
@@ -24,7 +24,7 @@ from dragoman.rules.rule import rule
 @rule(
     "required-setting",
     when=lambda facts: facts.limit_required,
-    looks_for=Trait.ALWAYS,
+    looks_for=traits.ALWAYS,
     loses=Loss.NOTHING,
     top_level=True,
 )

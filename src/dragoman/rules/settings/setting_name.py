@@ -19,11 +19,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
 from dragoman.conversation.settings import EARLY_FORMAT, THINKING_FIELDS, Settings, Thinking
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -43,7 +43,7 @@ ALIASES = {name: names for names in (_LIMITS, _SEEDS, THINKING_FIELDS) for name 
         or facts.two_limits is Stance.REFUSES
         or EARLY_FORMAT in facts.refused_settings
     ),
-    looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
+    looks_for=traits.SETTINGS | traits.TOP_EXTRAS,
     loses=Loss.NOTHING,
     top_level=True,
 )

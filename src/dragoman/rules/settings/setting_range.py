@@ -25,11 +25,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY, blank, quote
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import ANY_SETTING, Facts, Setting, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
@@ -47,7 +47,7 @@ _NAMES = ("user", "prompt_cache_key")
     "setting-range",
     spelling=True,
     when=lambda facts: True,
-    looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
+    looks_for=traits.SETTINGS | traits.TOP_EXTRAS,
     loses=Loss.METADATA,
     top_level=True,
 )

@@ -21,9 +21,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -49,7 +49,7 @@ def is_asked_for_each(conversation: Conversation, facts: Facts, choices: Mapping
 @rule(
     "several-answers",
     when=gives_one_answer,
-    looks_for=Trait.SEVERAL_ANSWERS,
+    looks_for=traits.SEVERAL_ANSWERS,
     loses=Loss.CONTENT,
     options=(EACH, ONE),
 )

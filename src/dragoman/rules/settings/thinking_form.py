@@ -27,10 +27,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import EFFORT_CONFIG, Thinking
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
 from dragoman.rules.asked_thinking import CONFIG_FIELD, drop_thinking_fields, formed_thinking, says_nothing
 from dragoman.rules.context import Context
@@ -46,7 +46,7 @@ _SWITCHED_ON = (ThinkingForm.EFFORT, ThinkingForm.OPTIONAL_BUDGET, ThinkingForm.
     "thinking-form",
     spelling=True,
     when=lambda facts: True,
-    looks_for=Trait.THINKING,
+    looks_for=traits.THINKING,
     loses=Loss.METADATA,
     top_level=True,
 )

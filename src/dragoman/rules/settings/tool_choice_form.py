@@ -23,11 +23,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
@@ -41,7 +41,7 @@ ODD_SPELLINGS = ("any", "typeless")
     "tool-choice-form",
     spelling=True,
     when=lambda facts: True,
-    looks_for=Trait.CHOICE,
+    looks_for=traits.CHOICE,
     loses=Loss.METADATA,
 )
 def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Extras
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -31,7 +31,7 @@ ALIAS = "safety_identifier"
 @rule(
     "user-alias",
     when=lambda facts: facts.setting("user").support is not Stance.REFUSES,
-    looks_for=Trait.TOP_EXTRAS,
+    looks_for=traits.TOP_EXTRAS,
     loses=Loss.NOTHING,
     top_level=True,
 )

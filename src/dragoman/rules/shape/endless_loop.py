@@ -28,12 +28,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.conversation.traits import Trait
 from dragoman.errors import OptionError, near_match
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
@@ -63,7 +63,7 @@ def parse_choice(choice: Any) -> str | dict[str, str]:
 @rule(
     "endless-loop",
     when=lambda facts: True,
-    looks_for=Trait.CALLS,
+    looks_for=traits.CALLS,
     loses=Loss.AUTHORITY,
     options=OPTIONS,
     idle=("off",),

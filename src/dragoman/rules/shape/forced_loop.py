@@ -23,10 +23,10 @@ becomes
 
 from __future__ import annotations
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Role
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
@@ -35,7 +35,7 @@ from dragoman.rules.rule import rule
 @rule(
     "forced-loop",
     when=lambda facts: True,
-    looks_for=Trait.CALLS,
+    looks_for=traits.CALLS,
     loses=Loss.AUTHORITY,
     options=("off", "release"),
     idle=("off",),

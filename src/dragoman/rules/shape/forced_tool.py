@@ -18,10 +18,10 @@ becomes
 
 from __future__ import annotations
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import Thinking
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import can_be_asked, forbids_forced_tool
@@ -32,7 +32,7 @@ from dragoman.rules.rule import rule
 @rule(
     "forced-tool",
     when=lambda facts: Stance.REFUSES in (facts.forced_choice_thinking, facts.forced_choice_budget),
-    looks_for=Trait.CHOICE,
+    looks_for=traits.CHOICE,
     loses=Loss.AUTHORITY,
     top_level=True,
 )

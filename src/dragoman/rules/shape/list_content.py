@@ -20,12 +20,12 @@ from operator import is_
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import joined, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, kept, plain_text, respell, rewrite_messages, without_empty
@@ -36,8 +36,8 @@ from dragoman.rules.rule import rule
     "list-content",
     spelling=True,
     when=lambda facts: Stance.REFUSES in (facts.list_content, facts.several_texts),
-    looks_for=Trait.ALWAYS,
-    narrows=lambda facts: None if facts.list_content is Stance.REFUSES else Trait.LISTED | Trait.RESULT_PARTS,
+    looks_for=traits.ALWAYS,
+    narrows=lambda facts: None if facts.list_content is Stance.REFUSES else traits.LISTED | traits.RESULT_PARTS,
     loses=Loss.NOTHING,
     turnwise=lambda context: True,
 )

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Media, MediaKind, Part, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, rewrite_messages
@@ -32,7 +32,7 @@ from dragoman.rules.rule import rule
 @rule(
     "lone-document",
     when=lambda facts: facts.lone_document is Stance.REFUSES,
-    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    looks_for=traits.MEDIA | traits.RESULT_PARTS,
     loses=Loss.NOTHING,
 )
 def lone_document(conversation: Conversation, context: Context) -> Rewrite:

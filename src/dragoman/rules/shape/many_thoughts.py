@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Reasoning, Text
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
@@ -34,7 +34,7 @@ from dragoman.rules.rule import rule
 @rule(
     "many-thoughts",
     when=lambda facts: bool(facts.reasoning_field),
-    looks_for=Trait.REASONING,
+    looks_for=traits.REASONING,
     loses=Loss.NOTHING,
 )
 def many_thoughts(conversation: Conversation, context: Context) -> Rewrite:

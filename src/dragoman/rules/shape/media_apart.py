@@ -23,12 +23,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, Part, Result, Text
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, kept, plain_text, rewrite_messages
 from dragoman.rules.rule import rule
@@ -37,7 +37,7 @@ from dragoman.rules.rule import rule
 @rule(
     "media-apart",
     when=lambda facts: facts.media_apart or facts.result_text_first,
-    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    looks_for=traits.MEDIA | traits.RESULT_PARTS,
     loses=Loss.ORDER,
     turnwise=lambda context: True,
 )

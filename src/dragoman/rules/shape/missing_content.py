@@ -23,12 +23,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import Call, Reasoning
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import CallContent, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
@@ -46,8 +46,8 @@ _DID = {
     "missing-content",
     spelling=True,
     when=lambda facts: facts.call_content is not CallContent.ANY or facts.absent_content is Stance.REFUSES,
-    looks_for=Trait.CALLS | Trait.NO_PARTS,
-    narrows=lambda facts: Trait.NO_PARTS if facts.call_content is CallContent.ANY else None,
+    looks_for=traits.CALLS | traits.NO_PARTS,
+    narrows=lambda facts: traits.NO_PARTS if facts.call_content is CallContent.ANY else None,
     loses=Loss.NOTHING,
 )
 def missing_content(conversation: Conversation, context: Context) -> Rewrite:

@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Reasoning, Text
 from dragoman.conversation.settings import Thinking
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import find_demanding, thinks
@@ -42,7 +42,7 @@ _FILLER = Text(quote(" "))
 @rule(
     "missing-reasoning",
     when=lambda facts: facts.reasoning_required is not Need.NEVER,
-    looks_for=Trait.CALLS,
+    looks_for=traits.CALLS,
     loses=Loss.AUTHORITY,
 )
 def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
@@ -35,7 +35,7 @@ _RANKS: dict[type[Part], int] = {Reasoning: 0, Call: 2}
 @rule(
     "mixed-parts",
     when=lambda facts: facts.mixed_parts is Stance.REFUSES,
-    looks_for=Trait.MIXED_PARTS | Trait.REASONING,
+    looks_for=traits.MIXED_PARTS | traits.REASONING,
     loses=Loss.ORDER,
 )
 def mixed_parts(conversation: Conversation, context: Context) -> Rewrite:

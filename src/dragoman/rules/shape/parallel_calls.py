@@ -24,11 +24,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Result
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -37,7 +37,7 @@ from dragoman.rules.rule import rule
 @rule(
     "parallel-calls",
     when=lambda facts: facts.parallel_calls is Stance.REFUSES,
-    looks_for=Trait.CALLS,
+    looks_for=traits.CALLS,
     loses=Loss.ORDER,
 )
 def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import EMPTY, joined
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import plain_text
@@ -35,7 +35,7 @@ _NOTHING = (b"null", b"[]", b"{}", b'""')
 @rule(
     "repeated-role",
     when=lambda facts: Stance.REFUSES in (facts.repeated_roles, facts.repeated_last),
-    looks_for=Trait.REPEATED_ROLE,
+    looks_for=traits.REPEATED_ROLE,
     loses=Loss.METADATA,
 )
 def repeated_role(conversation: Conversation, context: Context) -> Rewrite:

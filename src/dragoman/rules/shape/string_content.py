@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
@@ -31,7 +31,7 @@ from dragoman.rules.rule import rule
     "string-content",
     spelling=True,
     when=lambda facts: facts.string_content is Stance.REFUSES,
-    looks_for=Trait.ALWAYS,
+    looks_for=traits.ALWAYS,
     loses=Loss.NOTHING,
 )
 def string_content(conversation: Conversation, context: Context) -> Rewrite:

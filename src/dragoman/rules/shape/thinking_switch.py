@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, Thinking
-from dragoman.conversation.traits import Trait
 from dragoman.rules.asked_thinking import drop_thinking_fields, formed_thinking
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import can_be_asked
@@ -38,7 +38,7 @@ from dragoman.rules.rule import rule
 @rule(
     "thinking-switch",
     when=can_be_asked,
-    looks_for=Trait.ALWAYS,
+    looks_for=traits.ALWAYS,
     loses=Loss.AUTHORITY,
     options=("off", "enable", "disable"),
     idle=("off",),

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -28,7 +28,7 @@ from dragoman.rules.rule import rule
 @rule(
     "trailing-space",
     when=lambda facts: facts.trailing_space is Stance.REFUSES,
-    looks_for=Trait.TRAILING_ASSISTANT,
+    looks_for=traits.TRAILING_ASSISTANT,
     loses=Loss.NOTHING,
 )
 def trailing_space(conversation: Conversation, context: Context) -> Rewrite:

@@ -21,10 +21,10 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -33,7 +33,7 @@ from dragoman.rules.rule import rule
 @rule(
     "duplicate-tool",
     when=lambda facts: facts.duplicate_tools is Stance.REFUSES,
-    looks_for=Trait.TOOLS | Trait.NATIVE_TOOLS,
+    looks_for=traits.TOOLS | traits.NATIVE_TOOLS,
     loses=Loss.CONTENT,
     top_level=True,
 )

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.tools import Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_tools
@@ -31,7 +31,7 @@ from dragoman.rules.rule import rule
 @rule(
     "empty-description",
     when=lambda facts: facts.empty_description is Stance.REFUSES,
-    looks_for=Trait.TOOLS,
+    looks_for=traits.TOOLS,
     loses=Loss.NOTHING,
     top_level=True,
 )

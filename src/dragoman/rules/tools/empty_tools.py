@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -27,7 +27,7 @@ from dragoman.rules.rule import rule
     "empty-tools",
     spelling=True,
     when=lambda facts: facts.empty_tools is Stance.REFUSES,
-    looks_for=Trait.EMPTY_TOOLS,
+    looks_for=traits.EMPTY_TOOLS,
     loses=Loss.NOTHING,
 )
 def empty_tools(conversation: Conversation, context: Context) -> Rewrite:

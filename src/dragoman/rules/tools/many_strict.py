@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -34,7 +34,7 @@ _LIGHT = Weight(0, 0)
 
 
 @rule(
-    "many-strict", when=lambda facts: facts.strict_max > 0, looks_for=Trait.TOOLS, loses=Loss.METADATA, top_level=True
+    "many-strict", when=lambda facts: facts.strict_max > 0, looks_for=traits.TOOLS, loses=Loss.METADATA, top_level=True
 )
 def many_strict(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts

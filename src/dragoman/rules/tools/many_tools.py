@@ -19,16 +19,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
-@rule("many-tools", when=lambda facts: facts.tools_max > 0, looks_for=Trait.TOOLS, loses=Loss.CONTENT)
+@rule("many-tools", when=lambda facts: facts.tools_max > 0, looks_for=traits.TOOLS, loses=Loss.CONTENT)
 def many_tools(conversation: Conversation, context: Context) -> Rewrite:
     tools, most = conversation.tools, context.facts.tools_max
     if len(tools) <= most:

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -27,7 +27,7 @@ from dragoman.rules.rule import rule
 @rule(
     "refused-tools",
     when=lambda facts: facts.tools is Stance.REFUSES,
-    looks_for=Trait.TOOLS | Trait.NATIVE_TOOLS,
+    looks_for=traits.TOOLS | traits.NATIVE_TOOLS,
     loses=Loss.CONTENT,
 )
 def refused_tools(conversation: Conversation, context: Context) -> Rewrite:

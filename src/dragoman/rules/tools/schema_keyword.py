@@ -23,12 +23,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call, Part
 from dragoman.conversation.settings import ResponseFormat
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, kept, rewrite_parts
@@ -49,7 +49,7 @@ _LOSSES = {"nothing": Loss.NOTHING, "order": Loss.ORDER, "metadata": Loss.METADA
 @rule(
     "schema-keyword",
     when=lambda facts: True,
-    looks_for=Trait.TOOLS | Trait.SETTINGS,
+    looks_for=traits.TOOLS | traits.SETTINGS,
     loses=Loss.CONTENT,
     top_level=True,
 )

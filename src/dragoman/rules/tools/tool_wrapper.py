@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -30,7 +30,9 @@ from dragoman.rules.rule import rule
 LEGACY = "functions"
 
 
-@rule("tool-wrapper", spelling=True, when=lambda facts: True, looks_for=Trait.TOOLS, loses=Loss.NOTHING, top_level=True)
+@rule(
+    "tool-wrapper", spelling=True, when=lambda facts: True, looks_for=traits.TOOLS, loses=Loss.NOTHING, top_level=True
+)
 def tool_wrapper(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import Tool
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -31,7 +31,7 @@ from dragoman.rules.rule import rule
 @rule(
     "undeclared-tools",
     when=lambda facts: facts.undeclared_tools is Stance.REFUSES,
-    looks_for=Trait.CALLS,
+    looks_for=traits.CALLS,
     loses=Loss.NOTHING,
 )
 def undeclared_tools(conversation: Conversation, context: Context) -> Rewrite:

@@ -19,13 +19,13 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import USER, Message
 from dragoman.conversation.parts import Call, Part, Result, Text
 from dragoman.conversation.settings import FormatKind
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -39,7 +39,7 @@ _JSON = FormatKind.JSON
 @rule(
     "json-word",
     when=lambda facts: facts.json_word is Stance.REFUSES,
-    looks_for=Trait.FORMAT,
+    looks_for=traits.FORMAT,
     loses=Loss.NOTHING,
 )
 def json_word(conversation: Conversation, context: Context) -> Rewrite:

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Turn
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -31,7 +31,7 @@ from dragoman.rules.rule import rule
 @rule(
     "leading-assistant",
     when=lambda facts: facts.first_turn is Turn.USER,
-    looks_for=Trait.LEADING_ASSISTANT,
+    looks_for=traits.LEADING_ASSISTANT,
     loses=Loss.NOTHING,
 )
 def leading_assistant(conversation: Conversation, context: Context) -> Rewrite:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -28,7 +28,7 @@ from dragoman.rules.rule import rule
 @rule(
     "no-user-turn",
     when=lambda facts: facts.system_only is Stance.REFUSES,
-    looks_for=Trait.NO_USER_TURN,
+    looks_for=traits.NO_USER_TURN,
     loses=Loss.NOTHING,
 )
 def no_user_turn(conversation: Conversation, context: Context) -> Rewrite:

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Opaque, Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Turn
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -32,7 +32,7 @@ from dragoman.rules.rule import rule
 @rule(
     "trailing-assistant",
     when=lambda facts: facts.last_turn is Turn.USER,
-    looks_for=Trait.TRAILING_ASSISTANT,
+    looks_for=traits.TRAILING_ASSISTANT,
     loses=Loss.NOTHING,
 )
 def trailing_assistant(conversation: Conversation, context: Context) -> Rewrite:

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -35,7 +35,7 @@ from dragoman.rules.rule import rule
 @rule(
     "user-after-tool",
     when=lambda facts: facts.user_after_tool is Stance.REFUSES,
-    looks_for=Trait.USER_AFTER_TOOL,
+    looks_for=traits.USER_AFTER_TOOL,
     loses=Loss.NOTHING,
 )
 def user_after_tool(conversation: Conversation, context: Context) -> Rewrite:
