@@ -222,6 +222,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("top_k on 5", body(USER, top_k=5, model=SONNET5), "`top_k` is deprecated for this model"),
     ("both samplings", body(USER, temperature=1, top_p=0.5), "`temperature` and `top_p` cannot both be specified"),
     ("warm thinking", body(USER, thinking=BUDGET, temperature=0.5), "`temperature` may only be set to 1 when thinking"),
+    ("a stream of no tokens", body(USER, max_tokens=0, stream=True), "stream: not supported with `max_tokens` of 0"),
+    (
+        "no tokens of a forced call",
+        body(USER, max_tokens=0, tools=[TOOL], tool_choice={"type": "any"}),
+        "tool_choice: not supported with `max_tokens` of 0",
+    ),
     (
         "forced and thinking",
         body(USER, thinking=BUDGET, tools=[TOOL], tool_choice={"type": "any"}),
@@ -453,6 +459,14 @@ def test_stream_and_whole_say_the_same(turn: ModelTurn, stop: str) -> None:
     assert events[-2][1]["usage"]["output_tokens"] == whole["usage"]["output_tokens"]
     spelled = "".join(e["delta"].get("text", "") for name, e in events if name == "content_block_delta")
     assert spelled == "".join(block.get("text", "") for block in whole["content"])
+
+
+def test_a_request_for_no_tokens_has_none() -> None:
+    asked, turn = body(USER, max_tokens=0, tools=[TOOL]), ModelTurn(text="Hi", calls=(ModelCall("look", "{}"),))
+    judge = provider("anthropic")
+    assert verdict(judge, "/v1/messages", asked) is None
+    answer = judge.render_answer(call_of(asked), turn)
+    assert (answer["content"], answer["stop_reason"], answer["usage"]["output_tokens"]) == ([], "max_tokens", 0)
 
 
 def test_usage_adds_up_and_cached_tokens_are_apart() -> None:

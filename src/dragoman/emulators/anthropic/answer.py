@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.anthropic import compaction
@@ -24,7 +25,9 @@ SCREEN_MEMBERS = frozenset(
 
 
 def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
-    """The whole message."""
+    """The whole message. A request for no tokens writes the prompt cache, and has none."""
+    if request.body.get("max_tokens") == 0:
+        turn = replace(turn, text=None, reasoning=None, calls=(), refusal=None, json=None, runs=(), stop="length")
     return {
         **_frame(request),
         "content": [block for block, _ in _blocks(request, turn)],

@@ -85,6 +85,18 @@ def _check_limit(body: dict[str, Any], model: ClaudeModel) -> None:
         raise AnthropicRefusal(
             f"max_tokens: {limit} > {most}, which is the maximum allowed number of output tokens for {model.name}"
         )
+    if body.get("max_tokens") == 0:
+        _check_warming(body)
+
+
+def _check_warming(body: dict[str, Any]) -> None:
+    """A request for no tokens, which only writes the prompt cache. What it may not have is documented, the words are
+    not: https://github.com/anthropics/skills, prompt-caching.md."""
+    forced = (body.get("tool_choice") or {}).get("type") in ("any", "tool")
+    form = (body.get("output_config") or {}).get("format")
+    for name, given in (("stream", body.get("stream")), ("tool_choice", forced), ("output_config.format", form)):
+        if given:
+            raise AnthropicRefusal(f"{name}: not supported with `max_tokens` of 0")
 
 
 def _check_container(body: dict[str, Any]) -> None:
