@@ -262,6 +262,72 @@ def test_a_hint_on_a_tool_that_is_found_later_goes_to_one_that_is_loaded() -> No
     done = adapt({**body, "tools": [search, plain, {**later, **HINT}]}, target="anthropic/claude-opus-4-8")
     assert done.json["tools"] == [search, {**plain, **HINT}, later]
     assert [(one.rule, one.at, str(one.loses)) for one in done.changes] == [("refused-hint", "/tools/2", "nothing")]
-    alone = adapt({**body, "tools": [search, {**later, **HINT}]}, target="anthropic/claude-opus-4-8")
-    assert alone.json["tools"] == [search, later]
-    assert [(one.at, str(one.loses)) for one in alone.changes] == [("/tools/1", "metadata")]
+    beside = adapt({**body, "tools": [search, {**later, **HINT}]}, target="anthropic/claude-opus-4-8")
+    assert beside.json["tools"] == [{**search, **HINT}, later]
+    assert [(one.at, str(one.loses)) for one in beside.changes] == [("/tools/1", "nothing")]
+    before = adapt({**body, "tools": [{**later, **HINT}, search]}, target="anthropic/claude-opus-4-8")
+    assert before.json["tools"] == [later, search]
+    assert [(one.at, str(one.loses)) for one in before.changes] == [("/tools/0", "metadata")]
+
+
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+FOUND = {"type": "search_result", "source": "s", "title": "t", "content": [words("x")]}
+
+
+def test_hints_on_the_vendors_own_tools_and_blocks_count() -> None:
+    """They were copied as they stood, and four others beside one of them were refused."""
+    others = [words(name, **HINT) for name in "abcd"]
+    body = {"max_tokens": 9, "tools": [{**SEARCH, **HINT}], "messages": [{"role": "user", "content": others}]}
+    done = adapt(body, source="anthropic", target="anthropic/claude-sonnet-4-5")
+    assert (done.json["tools"], done.json["messages"]) == ([SEARCH], body["messages"])
+    assert [(one.rule, one.at) for one in done.changes] == [("refused-hint", "/tools/0")]
+    user = {"role": "user", "content": [*others[:3], {**FOUND, **HINT}, others[3]]}
+    done = adapt({"max_tokens": 9, "messages": [user]}, source="anthropic", target="anthropic/claude-sonnet-4-5")
+    assert done.json["messages"] == [{"role": "user", "content": [words("a"), *user["content"][1:]]}]
+    assert [(one.rule, one.at) for one in done.changes] == [("refused-hint", "/messages/0/content/0")]
+
+
+def test_hints_on_the_vendors_own_blocks_have_their_place_in_the_order() -> None:
+    hour = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    for first, later, left in ((HINT, hour, HINT), (hour, hour, hour), (hour, HINT, HINT)):
+        body = {"max_tokens": 9, "messages": [{"role": "user", "content": [{**FOUND, **first}, {**FOUND, **later}]}]}
+        done = adapt(body, source="anthropic", target="anthropic/claude-sonnet-4-5")
+        assert done.json["messages"][0]["content"] == [{**FOUND, **first}, {**FOUND, **left}]
+        assert bool(done.changes) is (later is not left)
+
+
+def test_a_hint_that_does_not_fit_stays_in_its_block() -> None:
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": [{**FOUND, "cache_control": "yes"}]}]}
+    done = adapt(body, source="anthropic", target="anthropic-compatible/some-model")
+    assert done.json["messages"] == body["messages"]
+
+
+POINT = {"cachePoint": {"type": "default"}}
+LONG_POINT = {"cachePoint": {"type": "default", "ttl": "1h"}}
+
+
+def test_cache_points_that_belong_to_no_block_count_too() -> None:
+    """Converse's hints are blocks: one may stand first, or behind another."""
+    content = [POINT, {"text": "a"}, POINT, POINT, {"text": "b"}, LONG_POINT]
+    asked = {"system": [POINT, {"text": "s"}], "messages": [{"role": "user", "content": content}]}
+    done = adapt(asked, source="bedrock", target="bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    assert done.json["system"] == [{"text": "s"}]
+    assert done.json["messages"][0]["content"] == [*content[:-1], POINT]
+    assert [one.at for one in done.changes] == ["/system/0", "/messages/0/content/6"]
+    assert {(one.rule, str(one.loses)) for one in done.changes} == {("refused-hint", "metadata")}
+    again = adapt(done.body, source="bedrock", target="bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    assert (again.body, again.changes) == (done.body, ())
+
+
+def test_no_cache_point_is_left_if_the_model_takes_none() -> None:
+    """One behind another with a lifetime was told in words, and one among the tools was sent."""
+    spec = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+    content = [{"text": "a"}, POINT, LONG_POINT, {"text": "b"}]
+    asked = {"toolConfig": {"tools": [POINT, spec, POINT]}, "messages": [{"role": "user", "content": content}]}
+    done = adapt(asked, source="bedrock", target="bedrock/meta.llama3-3-70b-instruct-v1:0")
+    assert done.json["toolConfig"]["tools"] == [spec]
+    assert done.json["messages"][0]["content"] == [{"text": "a"}, {"text": "b"}]
+    assert {(one.rule, str(one.loses)) for one in done.changes} == {("refused-hint", "metadata")}
+    foreign = adapt(asked, source="bedrock", target="openai/gpt-4o")
+    assert b"achePoint" not in foreign.body
+    assert {str(one.loses) for one in foreign.changes} == {"metadata", "nothing"}

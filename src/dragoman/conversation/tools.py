@@ -73,6 +73,8 @@ class NativeTool(msgspec.Struct, frozen=True, gc=False):
     at: int = -1
     meant: tuple[Tool, ...] | None = None
     """The same as functions, if the client runs it: for targets that do not know it. Empty: they need nothing."""
+    hint: CacheHint | None = None
+    """What is not in its JSON any more."""
 
     @property
     def place(self) -> str:

@@ -374,15 +374,13 @@ def observe_result(result: Result) -> int:
         found |= NAMED
     for part in parts:
         found |= _aside_traits(part)
-        if type(part) is Text and part.literal == EMPTY and result.listed:
+        if type(part) is Text and part.literal == EMPTY and (result.listed or len(parts) > 1):
             found |= BLANK_TEXT
     return found
 
 
 def _tool_traits(tool: Tool) -> int:
     found = TOOLS | observe_name(tool.name)
-    if tool.hint is not None:
-        found |= HINTS
     if tool.extras is not None:
         found |= TOOL_EXTRAS
     if tool.custom:
@@ -405,6 +403,8 @@ def observe_rest(conversation: Conversation) -> int:
         found |= NEAR_MISSES
     for tool in conversation.tools:
         found |= NATIVE_TOOLS if isinstance(tool, NativeTool) else _tool_traits(tool)
+        if tool.hint is not None:
+            found |= HINTS
     settings = conversation.settings
     if settings != _NO_SETTINGS:
         found |= SETTINGS

@@ -19,7 +19,7 @@ _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 def hints_of(conversation: Conversation) -> list[CacheHint]:
     """All hints: of the request, of tools, messages and parts, and inside results."""
-    found = [conversation.hint, *[tool.hint for tool in conversation.tools if type(tool) is Tool]]
+    found = [conversation.hint, *[tool.hint for tool in conversation.tools]]
     for message in conversation.messages:
         found.append(message.hint)
         for part in message.parts:
@@ -33,7 +33,7 @@ def hints_of(conversation: Conversation) -> list[CacheHint]:
 def have_hints(tools: tuple[Tool | NativeTool, ...]) -> bool:
     """Whether one of the tools has a hint. An agent has dozens, and few have hints."""
     for tool in tools:  # noqa: SIM110  a generator costs twice as much
-        if type(tool) is Tool and tool.hint is not None:
+        if tool.hint is not None:
             return True
     return False
 

@@ -52,15 +52,13 @@ def off_deferred(conversation: Conversation, notes: list[Note]) -> Conversation:
     to the last tool before it that is. The same conversation if there is none."""
     tools, known, loaded = list(conversation.tools), len(notes), -1
     for at, tool in enumerate(conversation.tools):
-        if isinstance(tool, NativeTool):
-            continue
-        if not is_deferred(tool):
+        if isinstance(tool, NativeTool) or not is_deferred(tool):
             loaded = at
         elif tool.hint is not None:
             tools[at] = replace(tool, hint=None)
-            home = tools[loaded] if loaded >= 0 else None
             did, lost = "took off a cache hint", Loss.METADATA
-            if isinstance(home, Tool):
+            if loaded >= 0:
+                home = tools[loaded]
                 tools[loaded] = replace(home, hint=home.hint or tool.hint)
                 did, lost = "moved the cache hint to a tool that is loaded at once", Loss.NOTHING
             notes.append(Note(did, key=tool.place, loses=lost, before=tool.hint))
@@ -193,8 +191,6 @@ class _Narrowing:
         return narrowed
 
     def _tool(self, tool: Tool | NativeTool) -> Tool | NativeTool:
-        if isinstance(tool, NativeTool):
-            return tool
         hint = self._hint(tool.hint, key=tool.place)
         return tool if hint is tool.hint else replace(tool, hint=hint)
 

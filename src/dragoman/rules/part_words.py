@@ -75,7 +75,7 @@ LISTINGS = frozenset({"mcp_list_tools", "mcp_tool_listing"})
 THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 MARKS = frozenset({"cachePoint"})
 """What says something of the parts before it. One with no part before it stands as a block of its own."""
-_UNSAID = frozenset({*LISTINGS, *THOUGHTS, "tool_search_output", "tool_addition", "tool_removal"})
+_UNSAID = frozenset({*LISTINGS, *THOUGHTS, *MARKS, "tool_search_output", "tool_addition", "tool_removal"})
 """Kinds whose words would mislead the target: tools that it cannot call, and thoughts, which nobody said."""
 _PAYLOADS = frozenset({"data", "bytes", "file_data", "fileData", "b64_json"})
 """Members that hold what is shown or heard. A text there has a space, or letters that no encoding uses."""

@@ -13,7 +13,6 @@ from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
-    CacheHint,
     Call,
     Extras,
     Inline,
@@ -32,6 +31,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import CALLING, CODES, observe_name, observe_result
 from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.anthropic.hints import parse_hint, split_hint
 from dragoman.dialects.anthropic.schema import (
     BLOCKS,
     AnthropicBase64Source,
@@ -56,7 +56,6 @@ from dragoman.dialects.anthropic.schema import (
     decode_blocks,
     decode_citations,
     decode_context,
-    decode_hint,
     decode_turn,
     open_block,
     open_result,
@@ -228,21 +227,11 @@ _TOOL_CHANGES = {"tool_addition": True, "tool_removal": False}
 
 def _opaque(raw: Json) -> Opaque:
     kind = str(msgspec.json.decode(raw).get("type"))
+    hint, bare = split_hint(raw)
     if kind in _TOOL_CHANGES:
         changes = parse_tool_change(raw, _TOOL_CHANGES[kind])
-        return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(), declares=changes)
-    return Opaque(kind=kind, json=raw, origin=ORIGIN)
-
-
-def _parse_hint(raw: Raw) -> CacheHint | None:
-    """Raises DecodeError if it does not fit."""
-    if raw is ABSENT:
-        return None
-    text = bytes(raw)
-    if text == b"null":
-        return None
-    decode_hint(text)
-    return CacheHint(text)
+        return Opaque(kind=kind, json=bare, origin=ORIGIN, hint=hint, meant=(), declares=changes)
+    return Opaque(kind=kind, json=bare, origin=ORIGIN, hint=hint)
 
 
 def _gather_extras(unknown: Mapping[str, Json], **members: Raw) -> Extras | None:
@@ -262,7 +251,7 @@ def _parse_text(block: AnthropicText, at: str = "", unknown: Mapping[str, Json] 
     if block.cache_control is ABSENT and block.citations is ABSENT and not unknown:
         return Text(literal)
     extras = _gather_extras(unknown, citations=block.citations)
-    return Text(literal, hint=_parse_hint(block.cache_control), extras=extras)
+    return Text(literal, hint=parse_hint(block.cache_control), extras=extras)
 
 
 def _parse_call(block: AnthropicToolUse, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
@@ -271,7 +260,7 @@ def _parse_call(block: AnthropicToolUse, at: str = "", unknown: Mapping[str, Jso
         return None
     if block.caller is not ABSENT:
         unknown = {"caller": encode(msgspec.json.decode(block.caller)), **unknown}
-    hint = _parse_hint(block.cache_control)
+    hint = parse_hint(block.cache_control)
     return Call(block.id, block.name, arguments, hint=hint, extras=extras_of(NAME, unknown))
 
 
@@ -283,7 +272,7 @@ def _parse_result(block: AnthropicToolResult, at: str = "", unknown: Mapping[str
         parts = parse_blocks(content, f"{at}/content")
     else:
         return None
-    listed, hint = content[:1] == b"[", _parse_hint(block.cache_control)
+    listed, hint = content[:1] == b"[", parse_hint(block.cache_control)
     return Result(
         block.tool_use_id, parts, bool(block.is_error), listed=listed, hint=hint, extras=extras_of(NAME, unknown)
     )
@@ -309,7 +298,7 @@ def _parse_image(block: AnthropicImage, at: str = "", unknown: Mapping[str, Json
     source = _parse_source(block.source, at)
     extras = extras_of(NAME, unknown)
     return (
-        None if source is None else Media(MediaKind.IMAGE, source, hint=_parse_hint(block.cache_control), extras=extras)
+        None if source is None else Media(MediaKind.IMAGE, source, hint=parse_hint(block.cache_control), extras=extras)
     )
 
 
@@ -320,7 +309,7 @@ def _parse_document(block: AnthropicDocument, at: str = "", unknown: Mapping[str
     decode_citations(block.citations or b"null")
     decode_context(block.context or b"null")
     extras = _gather_extras(unknown, context=block.context, citations=block.citations)
-    return Media(MediaKind.DOCUMENT, source, title=block.title, hint=_parse_hint(block.cache_control), extras=extras)
+    return Media(MediaKind.DOCUMENT, source, title=block.title, hint=parse_hint(block.cache_control), extras=extras)
 
 
 def _parse_source(source: DocumentSource, at: str) -> Inline | Remote | Stored | Plain | None:

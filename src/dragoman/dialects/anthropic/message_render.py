@@ -24,6 +24,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic.hints import with_hint
 from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
 from dragoman.dialects.shared.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable
@@ -183,7 +184,7 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
 
 
 def _render_opaque(part: Opaque, out: Pieces) -> None:
-    out.append(own_block(part, NAME))
+    out.append(with_hint(own_block(part, NAME), part.hint))
 
 
 def _render_media(part: Media, out: Pieces) -> None:

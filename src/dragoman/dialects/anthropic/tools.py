@@ -9,6 +9,7 @@ from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool, ToolSwitch
 from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.anthropic.hints import split_hint, with_hint
 from dragoman.dialects.anthropic.schema import open_declared_tool, open_tool
 from dragoman.dialects.families.published_tools import functions_of
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
@@ -72,7 +73,8 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     if kind not in (b'"custom"', b"null"):
         named = unquote(kind) if kind[:1] == b'"' else ""
         meant = functions_of(named, {key: bytes(value) for key, value in wire.items()}, at)
-        return NativeTool(named, raw, ORIGIN, at, meant)
+        hint, bare = split_hint(raw)
+        return NativeTool(named, bare, ORIGIN, at, meant, hint)
     if "name" not in wire:
         raise MalformedRequest("a tool without a name", at=f"/tools/{at}/name")
     name = unquote(bytes(wire.pop("name")))
@@ -100,7 +102,7 @@ _CLOSED = b'{"type":"object","additionalProperties":false}'
 
 def render_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
-        return own_tool(tool, NAME)
+        return with_hint(own_tool(tool, NAME), tool.hint)
     if tool.custom:
         raise Unrepresentable(f"the custom tool {tool.name} in an Anthropic request")
     wire = begin_tool(tool.name, tool.description)

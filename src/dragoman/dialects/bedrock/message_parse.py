@@ -127,7 +127,7 @@ def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
 
 
 def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
-    """Blocks. A cache point belongs to the block before it."""
+    """Blocks. A cache point belongs to the block before it, and stands alone if that has one or is missing."""
     if raw in (b"", b"null"):
         return ()
     if raw[:1] != b"[":
@@ -140,10 +140,10 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
     for index, block in enumerate(blocks):
         part = _parse_block(block, f"{at}/{index}")
         hint = hint_of(part)
-        if hint is not None and parts and parts[-1].hint is None and not isinstance(parts[-1], Opaque):
+        if hint is not None and parts and parts[-1].hint is None:
             parts[-1] = replace(parts[-1], hint=hint)
         else:
-            parts.append(part)
+            parts.append(part if hint is None else replace(part, hint=hint))
     return reattached(parts)
 
 

@@ -11,7 +11,7 @@ from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, U
 from dragoman.conversation.parts import CacheHint, Call, Json, Media, Opaque, Part, Reasoning, Result, StateKind, Text
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.media import render_media
-from dragoman.dialects.bedrock.message_parse import HINTS
+from dragoman.dialects.bedrock.message_parse import CACHE_POINT, HINTS
 from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras, require_own
 from dragoman.dialects.shared.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable
@@ -68,11 +68,13 @@ def render_blocks(parts: Sequence[Part]) -> bytes:
 def _render_blocks(parts: Sequence[Part], out: Pieces) -> None:
     mark = b"["
     for part in parts:
-        out.append(mark)
-        render_block(part, out)
+        if part.hint is None or not isinstance(part, Opaque) or part.kind != CACHE_POINT:
+            out.append(mark)
+            render_block(part, out)
+            mark = b","
         if part.hint is not None:
-            out += (b",", render_hint(part.hint))
-        mark = b","
+            out += (mark, render_hint(part.hint))
+            mark = b","
     out.append(b"]" if parts else b"[]")
 
 

@@ -13,7 +13,7 @@ from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.bedrock import NAME, ORIGIN
-from dragoman.dialects.bedrock.message_parse import parse_hint
+from dragoman.dialects.bedrock.message_parse import CACHE_POINT, parse_hint
 from dragoman.dialects.bedrock.message_render import render_hint
 from dragoman.dialects.bedrock.schema import open_tool
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
@@ -57,8 +57,10 @@ def _parse_list(raw: bytes) -> tuple[Tools, bool]:
         entry = bytes(item)
         hint = parse_hint(entry)
         last = found[-1] if found else None
-        if hint is not None and isinstance(last, Tool) and last.hint is None:
+        if hint is not None and last is not None and last.hint is None:
             found[-1] = replace(last, hint=hint)
+        elif hint is not None:
+            found.append(NativeTool(CACHE_POINT, entry, ORIGIN, at, hint=hint))
         else:
             found.append(_parse_tool(entry, at))
     return tuple(found), not found
@@ -102,6 +104,14 @@ _CLOSED = b'{"type":"object","properties":{},"additionalProperties":false}'
 
 
 def render_tool(tool: Tool | NativeTool) -> Json:
+    entry = _render_entry(tool)
+    if tool.hint is None:
+        return entry
+    alone = isinstance(tool, NativeTool) and tool.kind == CACHE_POINT
+    return render_hint(tool.hint) if alone else entry + b"," + render_hint(tool.hint)
+
+
+def _render_entry(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
         return own_tool(tool, NAME)
     if tool.custom:
@@ -112,8 +122,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
         schema = tool.schema if tool.schema is not None else _CLOSED if tool.strict else _OPEN
         wire["inputSchema"] = b'{"json":' + schema + b"}"
     put(wire, "strict", tool.strict)
-    entry = b'{"toolSpec":' + render_object(wire | dict(extras)) + b"}"
-    return entry if tool.hint is None else entry + b"," + render_hint(tool.hint)
+    return b'{"toolSpec":' + render_object(wire | dict(extras)) + b"}"
 
 
 render_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](

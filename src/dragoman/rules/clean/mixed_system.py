@@ -31,7 +31,7 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import dialect_layer
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import is_given_as_meant, takes_block
-from dragoman.rules.part_words import block_words
+from dragoman.rules.part_words import MARKS, block_words
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -72,7 +72,7 @@ def _read_text(part: Opaque) -> Swap:
         at_home = part.kind in dialect_layer(part.origin.dialect).facts.get("system_blocks", ())
         words = block_words(part) if at_home else None
         if words is None:
-            return _leave_out(f"{part.kind} block")
+            return _leave_out(f"{part.kind} block", Loss.METADATA if part.kind in MARKS else None)
         loses = Loss.METADATA if words.whole else Loss.CONTENT
         return Swap((Text(words.literal),), f"put the words of a {part.kind} block in its place", loses)
     return Swap((Text(quote(text)),), f"put the text of a {part.kind} block in its place", Loss.METADATA)
@@ -85,8 +85,8 @@ class _WordedBlock(msgspec.Struct):
 _decode_worded = msgspec.json.Decoder(_WordedBlock).decode
 
 
-def _leave_out(name: str) -> Swap:
-    return Swap((), f"left out what is no text: {name}")
+def _leave_out(name: str, loses: Loss | None = None) -> Swap:
+    return Swap((), f"left out what is no text: {name}", loses)
 
 
 _NAMES = {Call: "call", Result: "result", Reasoning: "thought"}

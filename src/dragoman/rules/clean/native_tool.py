@@ -53,6 +53,7 @@ from dragoman.rules.native_kinds import (
     stays,
     takes_tool,
 )
+from dragoman.rules.part_words import MARKS
 from dragoman.rules.rule import rule
 from dragoman.rules.top_level_fields import leave_out_refused
 
@@ -97,7 +98,8 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
         else:
             did = f"left out the {tool.kind or 'unnamed'} tool of {tool.origin.dialect}"
             did = f"{did}: not beside functions" if takes_tool(tool, facts) else did
-            notes.append(Note(did, key=tool.place, before=tool.json))
+            loses = Loss.METADATA if tool.kind in MARKS else None
+            notes.append(Note(did, key=tool.place, loses=loses, before=tool.json))
     for strange in found:
         if strange.native is None and strange.written is not None:
             tools += _own(strange, facts, entries, notes)

@@ -28,7 +28,7 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Part, Result
+from dragoman.conversation.parts import Opaque, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import CacheForm, Stance
 from dragoman.rules.cache_hints import have_hints, hints_of, is_long
@@ -41,6 +41,7 @@ from dragoman.rules.fitted_hints import (
     without_late_hours,
     without_scope,
 )
+from dragoman.rules.part_words import MARKS
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
@@ -97,14 +98,17 @@ def _without_surplus(conversation: Conversation, surplus: int, report: list[Note
 
 
 def _bare_tools(tools: Tools, surplus: int, notes: list[Note]) -> Tools:
-    return kept(tools, [_bare_tool(tool, surplus, notes) for tool in tools]) if have_hints(tools) else tools
-
-
-def _bare_tool(tool: Tool | NativeTool, surplus: int, notes: list[Note]) -> Tool | NativeTool:
-    if isinstance(tool, NativeTool) or tool.hint is None or len(notes) >= surplus:
-        return tool
-    notes.append(Note("took off a cache hint", key=tool.place, before=tool.hint))
-    return replace(tool, hint=None)
+    if not have_hints(tools):
+        return tools
+    bare: list[Tool | NativeTool] = []
+    for tool in tools:
+        if tool.hint is None or len(notes) >= surplus:
+            bare.append(tool)
+            continue
+        notes.append(Note("took off a cache hint", key=tool.place, before=tool.hint))
+        if isinstance(tool, Tool) or tool.kind not in MARKS:
+            bare.append(replace(tool, hint=None))
+    return kept(tools, bare)
 
 
 def _have_hints(parts: tuple[Part, ...]) -> bool:
@@ -137,6 +141,8 @@ def _bare_parts(message: Message, parts: tuple[Part, ...], surplus: int, notes: 
                 changes["parts"] = inner
         if part.hint is not None and len(notes) < surplus:
             notes.append(Note("took off a cache hint", message, part, before=part.hint))
+            if isinstance(part, Opaque) and part.kind in MARKS:
+                continue
             changes["hint"] = None
         changed.append(replace(part, **changes) if changes else part)
     return tuple(changed) if len(notes) > before else parts
