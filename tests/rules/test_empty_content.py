@@ -172,3 +172,15 @@ def test_an_empty_text_goes_out_of_a_result_in_blocks() -> None:
     done = sent(body, "bedrock/us.amazon.nova-lite-v1:0", source="bedrock")
     assert done.json["messages"][2]["content"] == [{"toolResult": {"toolUseId": "c", "content": []}}]
     assert ("empty-content", "/messages/2", "nothing", False) in done.changes
+
+
+def test_an_empty_text_beside_a_picture_goes_out_of_a_result() -> None:
+    """Gemini writes no list, so nothing said that the result is one elsewhere."""
+    call = {"functionCall": {"name": "look", "args": {}}}
+    picture = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+    result = {"functionResponse": {"name": "look", "response": {"output": ""}, "parts": [picture]}}
+    turns = [("user", {"text": "Hi"}), ("model", call), ("user", result)]
+    body = {"contents": [{"role": role, "parts": [part]} for role, part in turns]}
+    done = sent(body, "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", source="gemini")
+    assert [[*part] for part in done.json["messages"][2]["content"][0]["toolResult"]["content"]] == [["image"]]
+    assert ("empty-content", "/contents/2", "nothing", False) in done.changes

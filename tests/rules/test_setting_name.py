@@ -119,6 +119,13 @@ def test_a_wish_to_think_under_two_names_settles_in_one_run() -> None:
     assert sent(once.json, "moonshot/kimi-k2-0905-preview", source=CHAT).changes == []
 
 
+def test_an_effort_of_another_dialect_goes_if_the_target_has_a_mere_switch() -> None:
+    asked = {"messages": [HI], "max_tokens": 9000, "thinking": {"type": "enabled", "budget_tokens": 1024}}
+    done = sent(asked, "moonshot/kimi-k2-thinking", source="anthropic")
+    assert settings_of(done.json) == {"max_tokens": 9000, "thinking": {"type": "enabled"}}
+    assert ("setting-name", "/thinking", "metadata", False) in done.changes
+
+
 @pytest.mark.parametrize(
     "target", ["openai/gpt-4o", "azure-openai/gpt-4o", "fireworks/m", "openai-compatible-strict/m"]
 )

@@ -40,13 +40,15 @@ def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
 
 def _of_results(message: Message, facts: Facts) -> Edit | None:
     """Results in blocks without empty texts: a result may hold nothing."""
-    parts = tuple([_without_empty(part) if type(part) is Result and part.listed else part for part in message.parts])
+    parts = tuple([_without_empty(part) if type(part) is Result else part for part in message.parts])
     if facts.blank_text is not REFUSES or all(map(is_, parts, message.parts)):
         return None
     return edit(replace(message, parts=parts), "took an empty text out of a result", loses=Loss.NOTHING)
 
 
 def _without_empty(result: Result) -> Result:
+    if not result.listed and len(result.parts) < 2:
+        return result
     kept = tuple([part for part in result.parts if not (type(part) is Text and part.literal == EMPTY)])
     return result if len(kept) == len(result.parts) else replace(result, parts=kept)
 

@@ -116,10 +116,16 @@ def rewrite_parts(
             continue
         touched = True
         if parts:
-            messages.append(replace(message, parts=parts))
+            messages.append(with_parts(message, parts))
     if not touched:
         return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
+
+
+def with_parts(message: Message, parts: Parts) -> Message:
+    """The message of other parts. Several texts are a list, whoever wrote them."""
+    listed = message.listed or len([part for part in parts if type(part) is Text]) > 1
+    return replace(message, parts=parts, listed=listed)
 
 
 def _without_fields(part: Part, instead: Parts) -> str:

@@ -46,6 +46,7 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.part_words import block_words
+from dragoman.rules.rewriting import with_parts
 from dragoman.rules.rule import rule
 
 
@@ -133,7 +134,7 @@ class _RunHistory:
         same = len(parts) == len(message.parts) and all(
             new is old for new, old in zip(parts, message.parts, strict=True)
         )
-        return message if same else replace(message, parts=tuple(parts))
+        return message if same else with_parts(message, tuple(parts))
 
     def _rewrite_part(self, message: Message, part: Part, cited: Mapping[str, list[str]]) -> tuple[Part, ...]:
         if type(part) is Text and part.extras is not None:

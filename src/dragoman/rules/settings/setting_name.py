@@ -73,8 +73,8 @@ def setting_name(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _respelled(thinking: Thinking, fields: str, notes: list[Note]) -> Thinking:
-    """In other fields. An effort has no room in a mere switch: the client's own field for it is refused, so it goes."""
-    if thinking.wire_form and thinking.effort is not None and fields == SWITCH_FIELD:
+    """In other fields. An effort has no room in a mere switch, so it goes."""
+    if thinking.effort is not None and fields == SWITCH_FIELD:
         note = f"left out the effort: the target knows only `{fields}`"
         notes.append(Note(note, key="reasoning_effort", loses=Loss.METADATA, before=thinking.effort))
         thinking = replace(thinking, effort=None)
