@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from dragoman.conversation.changes import ChangeKind
 from dragoman.conversation.replies import MOST_TOKENS
 from dragoman.engine.history.trimming import TrimStatistics
 from dragoman.store.journals.redaction import Redactor
@@ -32,6 +33,21 @@ class Viewer(Struct, frozen=True):
 
     def may_see(self, entry: Entry) -> bool:
         return self.admin or entry.caller == self.name
+
+
+class RecordedChange(Struct, gc=False):
+    """A change of a request, with the digests of what stood there and of what stands there now."""
+
+    rule: str
+    at: str = ""
+    did: str = ""
+    loses: str = ""
+    kind: ChangeKind = "repair"
+    before: str | None = None
+    after: str | None = None
+
+
+_decode_changes = msgspec.json.Decoder(list[RecordedChange]).decode
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -91,6 +107,9 @@ class Entry(Struct, frozen=True, gc=False):
     """What the tokens that were sent again cost more."""
     cache_break: str = ""
     """Why they were sent again."""
+
+    def read_changes(self) -> list[RecordedChange]:
+        return _decode_changes(self.changes)
 
     @property
     def failed(self) -> bool:

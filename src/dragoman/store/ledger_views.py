@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.engine.library.report_summary import weight
-from dragoman.store.ledger_entry import By, Entry, Totals
+from dragoman.store.ledger_entry import By, Entry, RecordedChange, Totals
 
 GROUPS: Mapping[str, By] = {"key": By.CALLER, "model": By.ASKED, "day": By.DAY, "target": By.TARGET}
 """What usage can be grouped by."""
@@ -77,20 +77,14 @@ def _total(groups: Sequence[Totals]) -> Totals:
     return Totals("total", *(sum(column) for column in columns))
 
 
-class _RowChange(Struct, gc=False):
-    rule: str
-    loses: str = ""
-
-
-_decode_changes = msgspec.json.Decoder(list[_RowChange]).decode
 _NO_CHANGES = b"[]"
 
 
-def _changes(entry: Entry) -> list[_RowChange]:
+def _changes(entry: Entry) -> list[RecordedChange]:
     """What was changed, the heaviest losses first."""
     if entry.changes == _NO_CHANGES:
         return []
-    return sorted(_decode_changes(entry.changes), key=lambda one: -weight(one.loses))
+    return sorted(entry.read_changes(), key=lambda one: -weight(one.loses))
 
 
 def has_rule(entry: Entry, rule: str) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.changes import ChangeKind
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.exchange import Exchange
@@ -149,8 +148,9 @@ def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
     if again is not None:
         report = compiled_report(*again, services.live.profiles)
     else:
-        changes = msgspec.json.decode(entry.changes, type=list[_LedgerChange])
-        report = shown_report(changes, destination.target if destination is not None else None, services.live.profiles)
+        report = shown_report(
+            entry.read_changes(), destination.target if destination is not None else None, services.live.profiles
+        )
     kept = entry.request is not None
     samples = (
         code_samples(entry, entry.request, destination, root)
@@ -177,16 +177,6 @@ def _why_not(services: Services) -> str:
     if not services.records.recent.keeps and not config.store.keep_bodies:
         return NOT_KEPT
     return GONE if config.server.workers == 1 else f"{GONE} Each worker has its own, and another one answered this."
-
-
-class _LedgerChange(msgspec.Struct):
-    rule: str
-    at: str
-    did: str
-    loses: str
-    kind: ChangeKind = "repair"
-    before: str | None = None
-    after: str | None = None
 
 
 class _LedgerSend(msgspec.Struct):
@@ -293,8 +283,7 @@ def _runs(recent: RecentExchange) -> tuple[ShownRun, ...]:
 
 
 def _ledger_runs(entry: Entry) -> tuple[ShownRun, ...]:
-    changes = msgspec.json.decode(entry.changes, type=list[_LedgerChange])
-    return tuple([ShownRun(did=one.did) for one in changes if one.rule == TOOL_RUN])
+    return tuple([ShownRun(did=one.did) for one in entry.read_changes() if one.rule == TOOL_RUN])
 
 
 def _lesson(lessons: list[str], exchange: Exchange[HttpDestination], number: int) -> str:

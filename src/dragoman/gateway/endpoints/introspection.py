@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.changes import ChangeKind
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile.request_limits import RequestLimits, check_body
@@ -25,19 +24,6 @@ from dragoman.gateway.served_request import ServedRequest
 from dragoman.store.errors import StoreUnavailable
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
-
-
-class _RecordedChange(msgspec.Struct):
-    """What a summary needs of a change in the ledger."""
-
-    rule: str
-    at: str
-    did: str
-    loses: str
-    kind: ChangeKind = "repair"
-
-
-_decode_changes = msgspec.json.Decoder(list[_RecordedChange]).decode
 
 
 async def about(request: ServedRequest, body: bytes) -> None:
@@ -86,7 +72,7 @@ async def report(request: ServedRequest, id: str) -> None:
     if entry is None:
         message = f'there is no request "{id}" of yours'
         raise Refused(Failure(FailureKind.NOT_FOUND, message, 404, "unknown_request"))
-    summary = msgspec.json.encode(fold(_decode_changes(entry.changes)))
+    summary = msgspec.json.encode(fold(entry.read_changes()))
     await request.outbound.whole(200, b'{"summary":' + summary + b"," + entry.report()[1:])
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import click
 import msgspec
 
+from dragoman.cli.inputs.recorded_requests import RecordedRequest
 from dragoman.cli.inputs.request_files import AUTO, RequestItem, open_requests
 from dragoman.cli.output.cache_tables import print_cache
 from dragoman.conversation.conversation import Ask
@@ -25,23 +25,6 @@ from dragoman.store.ledger_entry import Entry
 
 _SECONDS = 10.0
 """Between two requests that do not say when they were sent."""
-
-
-class RecordedTurn(msgspec.Struct):
-    """A line of a file of exchanges, or a request alone."""
-
-    id: str = ""
-    timestamp: str = ""
-    client_dialect: str = ""
-    upstream_dialect: str = ""
-    asked: str = ""
-    target: str = ""
-    upstream_model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    written_tokens: int = 0
-    request: Any = None
 
 
 @click.command()
@@ -102,13 +85,13 @@ class _RecordedSession:
             cache_break=use.why,
         )
 
-    def _place(self, line: RecordedTurn, ask: Ask) -> Destination:
+    def _place(self, line: RecordedRequest, ask: Ask) -> Destination:
         name = self._target or _target_of(line, ask)
         target = BUILTIN.target(name)
         return Destination(name=name, provider="", target=target, price=find_price(target.profile.name, target.model))
 
 
-def _target_of(line: RecordedTurn, ask: Ask) -> str:
+def _target_of(line: RecordedRequest, ask: Ask) -> str:
     """A provider of somebody's configuration is not known here. That of its dialect has the beginning of its name."""
     provider, _, model = line.target.partition("/")
     names = BUILTIN.names()
@@ -119,25 +102,25 @@ def _target_of(line: RecordedTurn, ask: Ask) -> str:
     return f"{vendor}/{line.upstream_model or model or ask.model or 'model'}"
 
 
-def _parse(item: RequestItem) -> tuple[RecordedTurn, Ask]:
+def _parse(item: RequestItem) -> tuple[RecordedRequest, Ask]:
     body, source = item.valid_body(), item.source(AUTO)
     try:
-        line = msgspec.json.decode(body, type=RecordedTurn)
+        line = msgspec.json.decode(body, type=RecordedRequest)
     except msgspec.DecodeError as fault:
         raise MalformedRequest(f"is no line of requests: {fault}") from None
     if line.request is None:
-        return RecordedTurn(), read(body, source=source)
+        return RecordedRequest(), read(body, source=source)
     return line, read(line.request, source=line.client_dialect or AUTO)
 
 
-def _time_of(line: RecordedTurn, now: float) -> float:
+def _time_of(line: RecordedRequest, now: float) -> float:
     try:
         return datetime.fromisoformat(line.timestamp).timestamp()
     except ValueError:
         return now + _SECONDS
 
 
-def _counted(line: RecordedTurn) -> Usage:
+def _counted(line: RecordedRequest) -> Usage:
     return Usage(line.input_tokens, line.output_tokens, line.cached_tokens, line.written_tokens)
 
 
