@@ -24,7 +24,7 @@ _ID = re.compile(r"req_[0-9a-f]{6,40}(-[a-z]+)?")
 _KEPT = "requests are kept with store.keep_bodies: true, or with log.exchanges.folder"
 
 
-class RecordedRequest(msgspec.Struct):
+class RecordedLine(msgspec.Struct):
     """What a report and a line of an exchange file have in common."""
 
     id: str = ""
@@ -90,7 +90,7 @@ def is_request_id(text: str) -> bool:
 def from_gateway(gateway: RunningGateway, request_id: str) -> RefusalLine:
     """The request as a gateway that runs reports it. Raises OptionError."""
     place = f"/dragoman/requests/{quote(request_id, safe='')}"
-    line = gateway.ask(RecordedRequest, place).line()
+    line = gateway.ask(RecordedLine, place).line()
     return line if line.input_request is not None else _from_its_memory(gateway, place, line)
 
 
@@ -113,7 +113,7 @@ def from_config(given: GivenConfig, request_id: str) -> RefusalLine:
     except OptionError as unread:
         entry, fault = None, unread
     if entry is not None and entry.request is not None:
-        return msgspec.json.decode(entry.report(), type=RecordedRequest).line()
+        return msgspec.json.decode(entry.report(), type=RecordedLine).line()
     found = next(_from_files(config, request_id), None)
     if found is not None:
         return _with_request(found)
@@ -132,7 +132,7 @@ def _from_files(config: Config, request_id: str) -> Iterator[RefusalLine]:
     kept = [Path(refusals), *sorted(Path(refusals).parent.glob(f"{Path(refusals).name}.*"))] if refusals else []
     for line in _lines(exchanges, request_id):
         with suppress(msgspec.DecodeError):  # somebody may have cut the file
-            if (recorded := msgspec.json.decode(line, type=RecordedRequest)).id == request_id:
+            if (recorded := msgspec.json.decode(line, type=RecordedLine)).id == request_id:
                 yield recorded.line()
     for line in _lines(kept, request_id):
         with suppress(ValueError):

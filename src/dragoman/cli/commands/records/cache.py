@@ -7,7 +7,7 @@ from datetime import datetime
 import click
 import msgspec
 
-from dragoman.cli.inputs.recorded_requests import RecordedRequest
+from dragoman.cli.inputs.recorded_requests import RecordedLine
 from dragoman.cli.inputs.request_files import AUTO, RequestItem, open_requests
 from dragoman.cli.output.cache_tables import print_cache
 from dragoman.conversation.conversation import Ask
@@ -85,13 +85,13 @@ class _RecordedSession:
             cache_break=use.why,
         )
 
-    def _place(self, line: RecordedRequest, ask: Ask) -> Destination:
+    def _place(self, line: RecordedLine, ask: Ask) -> Destination:
         name = self._target or _target_of(line, ask)
         target = BUILTIN.target(name)
         return Destination(name=name, provider="", target=target, price=find_price(target.profile.name, target.model))
 
 
-def _target_of(line: RecordedRequest, ask: Ask) -> str:
+def _target_of(line: RecordedLine, ask: Ask) -> str:
     """A provider of somebody's configuration is not known here. That of its dialect has the beginning of its name."""
     provider, _, model = line.target.partition("/")
     names = BUILTIN.names()
@@ -102,25 +102,25 @@ def _target_of(line: RecordedRequest, ask: Ask) -> str:
     return f"{vendor}/{line.upstream_model or model or ask.model or 'model'}"
 
 
-def _parse(item: RequestItem) -> tuple[RecordedRequest, Ask]:
+def _parse(item: RequestItem) -> tuple[RecordedLine, Ask]:
     body, source = item.valid_body(), item.source(AUTO)
     try:
-        line = msgspec.json.decode(body, type=RecordedRequest)
+        line = msgspec.json.decode(body, type=RecordedLine)
     except msgspec.DecodeError as fault:
         raise MalformedRequest(f"is no line of requests: {fault}") from None
     if line.request is None:
-        return RecordedRequest(), read(body, source=source)
+        return RecordedLine(), read(body, source=source)
     return line, read(line.request, source=line.client_dialect or AUTO)
 
 
-def _time_of(line: RecordedRequest, now: float) -> float:
+def _time_of(line: RecordedLine, now: float) -> float:
     try:
         return datetime.fromisoformat(line.timestamp).timestamp()
     except ValueError:
         return now + _SECONDS
 
 
-def _counted(line: RecordedRequest) -> Usage:
+def _counted(line: RecordedLine) -> Usage:
     return Usage(line.input_tokens, line.output_tokens, line.cached_tokens, line.written_tokens)
 
 
