@@ -75,7 +75,7 @@ class Rule(msgspec.Struct, frozen=True):
     def __call__(self, repair: Repair) -> Rule:
         module = inspect.getmodule(repair)
         text = inspect.cleandoc(module.__doc__ or "") if module else ""
-        return replace(self, looks_for=int(self.looks_for), repair=repair, text=text)
+        return replace(self, repair=repair, text=text)
 
     @property
     def default(self) -> str:
@@ -89,7 +89,7 @@ class Rule(msgspec.Struct, frozen=True):
     def traits_sought(self, facts: Facts) -> int:
         """The traits of a conversation without which there is nothing to repair for this target."""
         narrow = self.narrows(facts) if self.narrows is not None else None
-        return self.looks_for if narrow is None else int(narrow)
+        return self.looks_for if narrow is None else narrow
 
     def chosen(self, choices: Mapping[str, Any]) -> Any:
         """The choice for this rule, or its default."""
