@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import orjson
-
-from dragoman.emulators.chat.openai.request_types import empty_array, missing, not_among, unknown, wrong_type
+from dragoman.emulators.chat import request_types as chat_types
+from dragoman.emulators.chat.openai.request_types import mismatch_refusal, missing, not_among, unknown
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, UNNAMED, ProviderSpec
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, fits, sounds
@@ -21,15 +20,10 @@ SpecCheck = Callable[[ProviderSpec, ReceivedRequest], None]
 
 
 def check_required(spec: ProviderSpec, request: ReceivedRequest) -> None:
+    """The model, and what is needed to look at messages at all."""
     if spec.needs_model and not request.model:
         raise missing("model")
-    messages = request.body.get("messages")
-    if messages is None:
-        raise missing("messages")
-    if not isinstance(messages, list):
-        raise wrong_type("messages", "an array of objects", messages)
-    if not messages:
-        raise empty_array("messages")
+    fits(chat_types.BARE, mismatch_refusal, nulls=False)(request)
 
 
 def check_top_fields(spec: ProviderSpec, request: ReceivedRequest) -> None:
@@ -40,9 +34,7 @@ def check_top_fields(spec: ProviderSpec, request: ReceivedRequest) -> None:
 
 def check_message_fields(spec: ProviderSpec, request: ReceivedRequest) -> None:
     for at, message in enumerate(request.body["messages"]):
-        if not isinstance(message, dict):
-            raise wrong_type(f"messages[{at}]", "an object", message)
-        if spec.types and message.get("role") not in spec.roles:
+        if spec.roles is not None and message.get("role") not in spec.roles:
             raise not_among(f"messages[{at}].role", message.get("role"), spec.roles)
         unknown_field = _unknown_field(spec, message)
         if unknown_field is not None:
@@ -60,58 +52,12 @@ def check_contents(spec: ProviderSpec, request: ReceivedRequest) -> None:
     if spec.sound_refusal is not None and any(":" not in sound for sound in sounds(request)):
         raise replace(spec.sound_refusal)
     for at, message in enumerate(request.body["messages"]):
-        _check_content(spec, message, f"messages[{at}]")
-        _check_calls(spec, message, f"messages[{at}]")
-
-
-def _check_content(spec: ProviderSpec, message: dict[str, Any], path: str) -> None:
-    content = message.get("content")
-    is_empty = not content and not message.get("tool_calls")
-    if role(message) == "assistant" and is_empty and spec.empty_assistant_refusal is not None:
-        raise replace(spec.empty_assistant_refusal)
-    if content is None:
-        if not spec.null_content and (role(message) != "assistant" or is_empty):
-            raise missing(f"{path}.content")
-        return
-    if isinstance(content, str) or not spec.types:
-        return
-    if not isinstance(content, list):
-        raise wrong_type(f"{path}.content", "one of a string or array of objects", content)
-    _check_parts(spec, content, f"{path}.content")
-
-
-def _check_parts(spec: ProviderSpec, content: list[Any], path: str) -> None:
-    for at, part in enumerate(content):
-        if not isinstance(part, dict):
-            raise wrong_type(f"{path}[{at}]", "an object", part)
-        if spec.part_kinds is not None and part.get("type") not in spec.part_kinds:
-            raise not_among(f"{path}[{at}].type", part.get("type"), spec.part_kinds)
-
-
-def _check_calls(spec: ProviderSpec, message: dict[str, Any], path: str) -> None:
-    calls, path = message.get("tool_calls"), f"{path}.tool_calls"
-    if calls is None:
-        return
-    if not isinstance(calls, list):
-        raise wrong_type(path, "an array of objects", calls)
-    if not calls and not spec.empty_lists:
-        raise empty_array(path)
-    for at, tool_call in enumerate(calls):
-        function = tool_call.get("function") if isinstance(tool_call, dict) else None
-        if spec.types and (not isinstance(function, dict) or not isinstance(function.get("name"), str)):
-            raise missing(f"{path}[{at}].function")
-        if spec.json_arguments and isinstance(function, dict) and not _is_object(function.get("arguments")):
-            sentence = f"Invalid '{path}[{at}].function.arguments': expected the text of a JSON object."
-            raise ChatRefusal(400, sentence, param=f"{path}[{at}].function.arguments", code="invalid_value")
-
-
-def _is_object(text: Any) -> bool:
-    if not isinstance(text, str):
-        return False
-    try:
-        return isinstance(orjson.loads(text), dict)
-    except orjson.JSONDecodeError:
-        return False
+        is_empty = not message.get("content") and not message.get("tool_calls")
+        if role(message) == "assistant" and is_empty and spec.empty_assistant_refusal is not None:
+            raise replace(spec.empty_assistant_refusal)
+        is_needed = role(message) != "assistant" or is_empty
+        if message.get("content") is None and is_needed and not spec.null_content:
+            raise missing(f"messages[{at}].content")
 
 
 def check_order(spec: ProviderSpec, request: ReceivedRequest) -> None:
@@ -163,31 +109,8 @@ def _is_not_thinking(spec: ProviderSpec, request: ReceivedRequest) -> bool:
     return spec.thinking_models is not None and re.search(spec.thinking_models, request.model) is None
 
 
-def check_tools(spec: ProviderSpec, request: ReceivedRequest) -> None:
-    declared = request.body.get("tools")
-    if declared is None:
-        return
-    if not isinstance(declared, list):
-        raise wrong_type("tools", "an array of objects", declared)
-    if not declared and not spec.empty_lists:
-        raise empty_array("tools")
-    for at, tool in enumerate(declared):
-        if not isinstance(tool, dict):
-            raise wrong_type(f"tools[{at}]", "an object", tool)
-        function = tool.get("function")
-        if spec.types and tool.get("type", "function") == "function" and not isinstance(function, dict):
-            raise missing(f"tools[{at}].function")
-        if spec.object_parameters and isinstance(function, dict) and not _takes_object(function):
-            raise ChatRefusal(400, f"Invalid tool `{function.get('name')}`: the root of its parameters is no object.")
-
-
-def _takes_object(function: dict[str, Any]) -> bool:
-    schema = function.get("parameters")
-    return schema is None or (isinstance(schema, dict) and schema.get("type", "object") == "object")
-
-
 def check_ranges(spec: ProviderSpec, request: ReceivedRequest) -> None:
-    """Types and ranges, if the provider is known to check them."""
+    """Ranges, if the provider is known to check them."""
     for name, (least, most) in spec.ranges.items():
         value = request.body.get(name)
         if isinstance(value, int | float) and not least <= value <= most and spec.range_refusal is not None:
@@ -195,9 +118,8 @@ def check_ranges(spec: ProviderSpec, request: ReceivedRequest) -> None:
 
 
 def check_published(spec: ProviderSpec, request: ReceivedRequest) -> None:
-    """Every other mismatch with the published types. Null for a known top-level key counts as absent."""
-    if spec.published is not None:
-        fits(spec.published, spec.mismatch, nulls=False)(request)
+    """The published types. Null for a known top-level key counts as absent."""
+    fits(spec.published, spec.mismatch, nulls=False)(request)
 
 
 SPEC_CHECKS: tuple[SpecCheck, ...] = (
@@ -205,7 +127,6 @@ SPEC_CHECKS: tuple[SpecCheck, ...] = (
     check_top_fields,
     check_message_fields,
     check_contents,
-    check_tools,
     check_ranges,
     check_published,
     check_order,

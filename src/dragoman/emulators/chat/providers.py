@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import orjson
+
 from dragoman.emulators.chat import hosted_types
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, detailed_usage
@@ -19,7 +21,18 @@ from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS, check_tool
 from dragoman.emulators.chat.service import ChatRefusal, Check, ErrorRenderer, MismatchWords, render_openai_error
 from dragoman.emulators.chat.thought_signatures import sign_call
 from dragoman.emulators.provider import FaultKind, ReceivedRequest
-from dragoman.emulators.request_shape import MismatchKind, Shape, ShapeMismatch, integer, nullable, text
+from dragoman.emulators.request_shape import (
+    MismatchKind,
+    Path,
+    Shape,
+    ShapeMismatch,
+    complete,
+    integer,
+    items,
+    nullable,
+    tagged,
+    text,
+)
 from dragoman.emulators.usage import GROK
 from dragoman.emulators.wire import make_id
 
@@ -40,8 +53,7 @@ MESSAGE_FIELDS: Mapping[str, frozenset[str]] = {
 class ProviderSpec:
     """The checks, errors and answer style of one provider."""
 
-    types: bool = True  # whether it is known to check roles and the types of content, parts and tools
-    roles: tuple[str, ...] = WIDE_ROLES
+    roles: tuple[str, ...] | None = WIDE_ROLES  # None: they are not known to be checked
     message_fields: Mapping[str, frozenset[str]] | None = None  # allowed fields by role; None ignores unknown ones
     unknown_field_sentence: str = "Unknown parameter: 'messages[{at}].{key}'."
     unknown_field_code: str | None = "unknown_parameter"
@@ -55,14 +67,10 @@ class ProviderSpec:
     empty_assistant_refusal: ChatRefusal | None = None  # refuses an assistant turn without content and calls
     unanswered_sentence: str | None = None  # refuses a call without its result
     orphan_sentence: str | None = None  # refuses a result without its call
-    part_kinds: tuple[str, ...] | None = None  # allowed types of content parts; None accepts any
     sound_refusal: ChatRefusal | None = None  # refuses the base64 of a sound without the head of a data URL
     null_content: bool = True  # whether content may be null without calls
-    empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` are accepted
-    published: Shape | None = None  # the types of the whole request; None checks only what the fields above say
+    published: Shape = chat_types.TYPED  # the types of the whole request
     mismatch: MismatchWords = mismatch_refusal  # how it refuses what does not fit these types
-    object_parameters: bool = False  # whether the root of a tool's parameters must be an object
-    json_arguments: bool = False  # whether arguments must be JSON text
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of settings, beside those of the dialect
     range_refusal: Callable[[str], ChatRefusal] | None = None  # how it refuses a value outside of them
     render_error: ErrorRenderer = render_openai_error
@@ -196,8 +204,37 @@ _AZURE_FAULTS = {
     FaultKind.RATE: ChatRefusal(429, "Requests have exceeded the call rate limit.", code="RateLimitReached"),
 }
 
+
+def _object_text(value: Any, path: Path) -> None:
+    """The text of a JSON object, which arguments must be for the strict server."""
+    text(value, path)
+    try:
+        is_object = isinstance(orjson.loads(value), dict)
+    except orjson.JSONDecodeError:
+        is_object = False
+    if not is_object:
+        at = bracketed(path)
+        sentence = f"Invalid '{at}': expected the text of a JSON object."
+        raise ChatRefusal(400, sentence, param=at, code="invalid_value")
+
+
+def _object_tool(value: Any, path: Path) -> None:
+    """xAI: the root of a tool's parameters is an object."""
+    chat_types.typed_tool(value, path)
+    function = value.get("function") or {}
+    schema = function.get("parameters")
+    if schema is not None and (not isinstance(schema, dict) or schema.get("type", "object") != "object"):
+        raise ChatRefusal(400, f"Invalid tool `{function.get('name')}`: the root of its parameters is no object.")
+
+
 # Which keys a message and the request may have is checked by the lists of fields, which options extend.
-_STRICT_MESSAGES = {role: record.adding({"name": text}).opened() for role, record in chat_types.MESSAGES.items()}
+_STRICT_CALL = chat_types.FUNCTION_CALL.adding({"function": complete(name=text, arguments=_object_text)})
+_STRICT_CALLS: Mapping[str, Shape] = {**chat_types.CALLS, "function": _STRICT_CALL}
+_STRICT_ASSISTANT = chat_types.ASSISTANT.adding({"tool_calls": items(tagged("type", _STRICT_CALLS), nonempty=True)})
+_STRICT_MESSAGES = {
+    role: record.adding({"name": text}).opened()
+    for role, record in {**chat_types.MESSAGES, "assistant": _STRICT_ASSISTANT}.items()
+}
 _STRICT_REQUEST = chat_types.REQUEST.adding(
     {"messages": chat_types.with_messages(_STRICT_MESSAGES), "top_k": nullable(integer)}, required=("messages",)
 ).opened()
@@ -207,17 +244,14 @@ COMPATIBLE = ProviderSpec(
     top_fields=KNOWN_PARAMETERS | {"top_k"},
     unanswered_sentence=_UNANSWERED,
     orphan_sentence=_ORPHANED,
-    part_kinds=("text", "image_url", "input_audio", "file"),
     null_content=False,
-    empty_lists=False,
     published=_STRICT_REQUEST,
-    json_arguments=True,
     empty_assistant_refusal=_NO_CONTENT,
 )
 
 PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
     "compatible": COMPATIBLE,
-    "lenient": ProviderSpec(types=False, refused_fields=frozenset({"store"})),
+    "lenient": ProviderSpec(roles=None, published=chat_types.BARE, refused_fields=frozenset({"store"})),
     "azure-openai": ProviderSpec(
         root="/openai/v1",
         further_paths=(r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "/models/chat/completions"),
@@ -297,7 +331,8 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         model="MiniMax-M2",
     ),
     "moonshot": ProviderSpec(
-        types=False,
+        roles=None,
+        published=chat_types.BARE,
         reasoning_required_sentence=(
             "thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}"
         ),
@@ -311,7 +346,8 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         model="kimi-k2-thinking",
     ),
     "perplexity": ProviderSpec(
-        types=False,
+        roles=None,
+        published=chat_types.BARE,
         root="",
         further_paths=("/v1/chat/completions",),
         alternation_sentence=_ALTERNATE,
@@ -335,7 +371,8 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         model="sonar",
     ),
     "qwen": ProviderSpec(
-        types=False,
+        roles=None,
+        published=chat_types.BARE,
         root="/compatible-mode/v1",
         further_paths=("/v1/chat/completions",),
         unanswered_sentence=(
@@ -364,7 +401,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
     ),
     "xai": ProviderSpec(
-        object_parameters=True,
+        published=chat_types.TYPED.adding({"tools": nullable(items(_object_tool))}),
         empty_assistant_refusal=_NO_CONTENT,
         render_error=render_coded_text_error,
         style=AnswerStyle(

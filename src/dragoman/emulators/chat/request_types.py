@@ -7,9 +7,11 @@ shows (`openai.py`, `groq.py`, `mistral.py`, ...).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dragoman.emulators.request_shape import (
     CheckOrder,
+    Path,
     RecordShape,
     Shape,
     anything,
@@ -175,3 +177,33 @@ REQUEST = RecordShape(
 def with_messages(messages: Mapping[str, Shape]) -> Shape:
     """The `messages` of a request, with these records by role."""
     return items(tagged("role", messages), nonempty=True)
+
+
+BARE = RecordShape(
+    {
+        "messages": items(RecordShape({"tool_calls": nullable(items(anything))}, open=True), nonempty=True),
+        "tools": nullable(items(mapping)),
+    },
+    required=("messages",),
+    open=True,
+)
+"""What every server needs that writes messages into a template."""
+
+
+def typed_tool(value: Any, path: Path) -> None:
+    """A tool of any kind; a function has its declaration."""
+    mapping(value, path)
+    if value.get("type", "function") == "function":
+        complete(function=mapping).opened()(value, path)
+
+
+_called = complete(function=complete(name=text).opened()).opened()
+_typed_message = RecordShape(
+    {
+        "content": nullable(either(STRING_OR_PARTS, text=text, items=items(mapping))),
+        "tool_calls": nullable(items(_called)),
+    },
+    open=True,
+)
+TYPED = BARE.adding({"messages": items(_typed_message, nonempty=True), "tools": nullable(items(typed_tool))})
+"""The same, of one that reads the types of content, parts, calls and tools."""
