@@ -6,8 +6,10 @@ import base64
 from typing import Any
 
 import pytest
+from tests.judges import judge
 from tests.rules.runs import Run, facts, run, sent
 
+from dragoman import adapt
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
@@ -304,3 +306,39 @@ def test_the_signature_of_a_message_without_words_is_taken_off_at_once(content: 
     assert "foreign-reasoning" in [change[0] for change in once.changes]
     assert "extra_content" not in str(once.json)
     assert sent(once.json, "together/some-model", source="openai-chat").json == once.json
+
+
+OPENAI_STATE = "gAAAAABqhb9F2FcQ" + ("_-Az" * 37)[:146] + "=="
+"""57 bytes and four blocks of 16, in the alphabet for URLs."""
+XAI_STATE = "xAGN+v6TT8vV6yfZzeJR" + "Az09" * 60
+
+
+def an_item(state: str) -> dict[str, Any]:
+    summary = [{"type": "summary_text", "text": "I look."}]
+    return {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": state}
+
+
+def a_turn(state: str) -> dict[str, Any]:
+    call = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c", "output": "12 degrees"}
+    return {"input": [{"role": "user", "content": "Hi"}, an_item(state), call, output], "store": False}
+
+
+@pytest.mark.parametrize("target", ["openai-responses/gpt-5", "azure-openai-responses/gpt-5"])
+@pytest.mark.parametrize("store", [True, False])
+def test_openai_is_not_sent_what_xai_encrypted(target: str, store: bool) -> None:
+    done = adapt({**a_turn(XAI_STATE), "store": store}, source="openai-responses", target=target)
+    assert [item.get("type") for item in done.json["input"][1:]] == ["function_call", "function_call_output"]
+    rule = "foreign-reasoning" if store else "item-id-form"
+    assert (rule, "/input/1", "metadata") in [(one.rule, one.at, one.loses) for one in done.changes]
+    kept = adapt(a_turn(OPENAI_STATE), source="openai-responses", target="openai-responses/gpt-5")
+    assert (kept.json["input"], kept.changes) == (a_turn(OPENAI_STATE)["input"], ())
+
+
+def test_xai_is_not_sent_what_openai_encrypted() -> None:
+    done = adapt(a_turn(OPENAI_STATE), source="openai-responses", target="xai-responses/grok-4.3")
+    assert done.json["input"][1] == {"type": "reasoning", "summary": [{"type": "summary_text", "text": "I look."}]}
+    assert judge("xai-responses", "grok-4.3", done.path, done.headers, done.body) is None
+    assert [(one.rule, one.at, one.loses) for one in done.changes] == [("foreign-reasoning", "/input/1", "metadata")]
+    kept = adapt(a_turn(XAI_STATE), source="openai-responses", target="xai-responses/grok-4.3")
+    assert (kept.json["input"], kept.changes) == (a_turn(XAI_STATE)["input"], ())

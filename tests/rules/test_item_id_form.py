@@ -72,7 +72,7 @@ def test_thinking_whose_message_loses_its_id_is_left_out(identity: str) -> None:
 
 def test_with_nothing_stored_encrypted_thinking_needs_no_named_message() -> None:
     """So the Vercel AI SDK sends it since its version 7."""
-    sealed = {**THOUGHT, "id": "rs_1", "encrypted_content": mint(RESPONSES, "Hm")}
+    sealed = {**THOUGHT, "id": "rs_1", "encrypted_content": mint(RESPONSES, "Hm", url_safe=True)}
     asked = {"store": False, "input": [HI, sealed, message(None), CALL, OUTPUT]}
     done = sent(asked, "openai-responses/gpt-5.6", source=RESPONSES)
     assert (done.json["input"], done.changes) == (asked["input"], [])

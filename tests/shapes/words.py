@@ -117,7 +117,7 @@ class Signer:
         self.model = model
 
     def own(self, content: str) -> str:
-        return mint(self.name or "nobody", content)
+        return mint(self.name or "nobody", content, url_safe=self.name == "openai-responses")
 
 
 FOREIGN = (

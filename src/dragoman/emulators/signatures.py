@@ -20,12 +20,14 @@ _DIGEST = 16
 _PLACEHOLDERS = ("undefined", "null", "skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 
 
-def mint(emulator: str, content: str) -> str:
-    """A signature of `emulator` for `content` (the reasoning text, a call's name and arguments, ...)."""
+def mint(emulator: str, content: str, *, url_safe: bool = False) -> str:
+    """A signature of `emulator` for `content` (the reasoning text, a call's name and arguments, ...). `url_safe`: in the
+    alphabet for URLs."""
     name = emulator.encode()
     digest = _digest(content)
     inner = _MAGIC + bytes([len(name)]) + name + digest + _seal(name, digest) + _TAIL
-    return base64.b64encode(_TAG + _length(len(inner)) + inner).decode("ascii")
+    encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
+    return encode(_TAG + _length(len(inner)) + inner).decode("ascii")
 
 
 def check_signature(emulator: str, value: object, strict: bool = False, content: str | None = None) -> str:

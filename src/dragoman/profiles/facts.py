@@ -572,6 +572,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         tuple[str, ...], Meta(description="kinds of that state that it takes from other platforms of the same models")
     ] = ()
     reasoning_scope: Annotated[Scope, Meta(description="how far that state may travel")] = Scope.PROVIDER
+    state_pattern: Annotated[
+        str,
+        Meta(description="form of the first 256 characters of its encrypted state (regular expression; empty: any)"),
+    ] = ""
     reasoning_trusted: Annotated[bool, Meta(description="its own reasoning state is valid")] = True
     item_ids: Annotated[
         Mapping[str, str], Meta(description="how the ids of items begin: reasoning, call, message")

@@ -28,7 +28,7 @@ def fits(state: Opaque, facts: Facts) -> bool:
     origin = state.origin
     if origin.dialect != facts.dialect and state.kind not in facts.shared_states:
         return False
-    if not can_be_real(state, bool(facts.signature_skip)):
+    if not can_be_real(state, facts):
         return False
     if not origin.provider:
         return True

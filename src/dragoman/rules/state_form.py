@@ -14,6 +14,7 @@ import msgspec
 
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Opaque, StateKind
+from dragoman.profiles.facts import Facts
 
 _SIGNATURES = frozenset({StateKind.SIGNATURE, StateKind.REDACTED, StateKind.THOUGHT})
 _SKIPS = frozenset(
@@ -28,6 +29,8 @@ _SKIPS = frozenset(
 _LEAST = 22
 """Characters of base64 for 16 bytes: no real signature is shorter, and nothing that is encrypted so that a change of it
 is noticed."""
+_LOOKED_AT = 256
+"""Characters of encrypted state that tell whose it is."""
 _SHORT_STATE = re.compile(rb'"(?:encrypted_content|encrypted_index|thoughtSignature)"\s{0,8}:\s{0,8}"[^"\\]{1,21}"')
 """Fewer characters than that in a block."""
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
@@ -64,20 +67,26 @@ _LENGTH_FIRST = frozenset({"google-gemini-v1", "anthropic-claude-v1"})
 """Formats of details whose data begins with its length. The bytes of others may begin with anything."""
 
 
-def can_be_real(state: Opaque, knows_skips: bool) -> bool:
-    """Can the target have issued it, by its looks? `knows_skips`: it documents values for calls of other models."""
+def can_be_real(state: Opaque, facts: Facts) -> bool:
+    """Can the target have issued it, by its looks?"""
     if state.kind in _NOT_OF_BLOCKS and _is_of_block(_plain(state.json)):
         return False
     if state.kind in _SIGNATURES:
-        return knows_skips if state.json in _SKIPS else _is_signature(_plain(state.json))
+        return bool(facts.signature_skip) if state.json in _SKIPS else _is_signature(_plain(state.json))
     if state.kind == StateKind.ENCRYPTED:
-        return len(state.json) - 2 >= _LEAST and not _is_damaged_token(_plain(state.json))
+        value = _plain(state.json)
+        own = not facts.state_pattern or _fits_pattern(value, facts.state_pattern)
+        return own and len(value) - 2 >= _LEAST and not _is_damaged_token(value)
     return state.kind != StateKind.DETAIL or _is_detail(state.json)
 
 
 def holds_false_state(block: bytes) -> bool:
     """Has a block of a provider's own state that is too short for anybody's?"""
     return _SHORT_STATE.search(block) is not None
+
+
+def _fits_pattern(value: bytes, pattern: str) -> bool:
+    return re.fullmatch(pattern.encode(), value[1 : 1 + _LOOKED_AT].rstrip(b'"')) is not None
 
 
 def _plain(literal: bytes) -> bytes:

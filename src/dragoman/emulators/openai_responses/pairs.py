@@ -19,7 +19,7 @@ _OUTPUT_KINDS = ("tool_search_output", *(f"{kind}_output" for kind in _ANSWERED_
 
 def encrypt(content: str) -> str:
     """Encrypted reasoning. It is bound to the account, so here to this emulator."""
-    return mint(ISSUER, content)
+    return mint(ISSUER, content, url_safe=True)  # as all of more than 160 recorded values are
 
 
 def check_items(items: list[Item], stored: bool, uses_stored_state: bool, strict: bool) -> None:

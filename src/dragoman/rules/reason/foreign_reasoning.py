@@ -7,6 +7,9 @@ A thought in a turn of the user is left out of a translation, whoever signed it.
 the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps it as tagged words of the
 assistant.
 
+In the client's own dialect the id of such thinking goes with its proof, and the words too if the target finds its items
+by their ids (fact `item_ids`).
+
 Loses metadata.
 
 For `anthropic/claude-opus-4-8`, from `gemini`:
@@ -30,13 +33,15 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Call, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Extras, Part, Reasoning, Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 from dragoman.rules.tagging import thinking_text
+
+ID = "id"
 
 
 @rule(
@@ -68,6 +73,14 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_parts(conversation, own)
 
 
+def _without_id(extras: Extras | None) -> Extras | None:
+    """The fields without the id under which its maker keeps it."""
+    if extras is None or ID not in extras.fields:
+        return extras
+    fields = {name: value for name, value in extras.fields.items() if name != ID}
+    return Extras(extras.dialect, fields) if fields else None
+
+
 def _is_last(message: Message, text: Text) -> bool:
     """Is it the last text of its turn?"""
     return next(part for part in reversed(message.parts) if type(part) is Text) is text
@@ -76,8 +89,9 @@ def _is_last(message: Message, text: Text) -> bool:
 def _unproven(part: Reasoning, context: Context) -> Swap:
     facts = context.facts
     if part.text is not None and not part.text.blank:
-        if facts.reasoning_text is Stance.ACCEPTS:
-            kept = replace(part, state=None, redacted=False, field=facts.reasoning_field)
+        if facts.reasoning_text is Stance.ACCEPTS and not facts.item_ids:
+            extras = _without_id(part.extras)
+            kept = replace(part, state=None, redacted=False, field=facts.reasoning_field, extras=extras)
             return Swap((kept,), "took the signature off thinking that another model made")
         if context.choice("foreign-reasoning") == "text":
             return Swap((thinking_text(part.text),), "turned another model's thinking into text")
