@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from dragoman.emulators.signatures import is_masked
+
 Path = tuple[str | int, ...]
 
 
@@ -101,16 +103,22 @@ def filled(value: Any, path: Path) -> None:
         raise ShapeMismatch(MismatchKind.EMPTY_TEXT, path, value)
 
 
-def matching(pattern: str) -> Shape:
-    """A text in which the pattern is found. A line end after it does not count as nothing."""
+def matching(pattern: str, *, whole: bool = False) -> Shape:
+    """A text in which the pattern is found, or that matches as a `whole`. A line end after it is not nothing."""
     compiled = re.compile(pattern)
+    find = compiled.fullmatch if whole else compiled.search
 
     def check(value: Any, path: Path) -> None:
         text(value, path)
-        if compiled.search(value) is None or value.endswith("\n"):
+        if find(value) is None or value.endswith("\n"):
             raise ShapeMismatch(MismatchKind.PATTERN, path, value, pattern)
 
     return check
+
+
+def unmasked(shape: Shape) -> Shape:
+    """An id. What a recording masks is not checked."""
+    return lambda value, path: None if is_masked(value) else shape(value, path)
 
 
 def one_of(*choices: str) -> Shape:

@@ -35,6 +35,13 @@ def unfit(mismatch: ShapeMismatch) -> BedrockRefusal:
             return constraint(
                 str(mismatch.value), at, f"Member must have length less than or equal to {mismatch.limit}"
             )
+        case MismatchKind.PATTERN:
+            words = f"Member must satisfy regular expression pattern: {mismatch.expected}"
+            return constraint(str(mismatch.value), at, words)
+        case MismatchKind.BELOW | MismatchKind.ABOVE:
+            bound = "greater" if mismatch.kind is MismatchKind.BELOW else "less"
+            words = f"Member must have value {bound} than or equal to {mismatch.limit}"
+            return constraint(str(mismatch.value), at, words)
         case _:
             return BedrockRefusal(f"Malformed input request: {at}: expected {mismatch.expected}")
 

@@ -14,14 +14,19 @@ from dragoman.emulators.request_shape import (
     ShapeMismatch,
     anything,
     boolean,
+    both,
+    bounded,
     complete,
     filled,
     integer,
     items,
+    matching,
     number,
     one_of,
     table,
     text,
+    text_up_to,
+    unmasked,
 )
 
 _object = RecordShape({}, open=True)
@@ -40,6 +45,40 @@ def _union(**kinds: Shape) -> Shape:
     return check
 
 
+_TITLE = re.compile(r"[a-zA-Z0-9_()\[\]-]+( [a-zA-Z0-9_()\[\]-]+)*")
+_MOST_STOPS = 2500
+_call_id = unmasked(both(text_up_to(64), matching("[a-zA-Z0-9_.:-]+", whole=True)))
+_name = unmasked(both(text_up_to(64), matching("[a-zA-Z0-9_-]+", whole=True)))
+
+
+def _title(value: Any, path: Path) -> None:
+    text_up_to(200, nonempty=True)(value, path)
+    if not _TITLE.fullmatch(value):
+        raise BedrockRefusal(
+            "The model returned the following errors: The document file name can only contain alphanumeric characters, "
+            "whitespace characters, hyphens, parentheses, and square brackets. The name can't contain more than one "
+            "consecutive whitespace character."
+        )
+
+
+def _input(value: Any, path: Path) -> None:
+    if not isinstance(value, dict):
+        raise BedrockRefusal(f"The value at {place(path)} is empty or not a JSON object.")
+
+
+def _input_schema(value: Any, path: Path) -> None:
+    _object(value, path)
+    if value.get("type") != "object":
+        at = ".".join(map(str, path))
+        raise BedrockRefusal(f"The value at {at}.type must be one of the following: object.")
+
+
+def _stops(value: Any, path: Path) -> None:
+    items(filled)(value, path)
+    if len(value) > _MOST_STOPS:
+        raise constraint("[...]", place(path), f"Member must have length less than or equal to {_MOST_STOPS}")
+
+
 _S3 = RecordShape({"uri": text, "bucketOwner": text}, ("uri",))
 _cache_point = RecordShape({"type": one_of("default"), "ttl": one_of("5m", "1h")}, ("type",))
 _citations = complete(enabled=boolean)
@@ -47,7 +86,7 @@ _texts = items(complete(text=text))
 _IMAGES = ("png", "jpeg", "gif", "webp")
 _FILES = ("pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md")
 _image = complete(format=one_of(*_IMAGES), source=_union(bytes=filled, s3Location=_S3))
-_document = complete(name=filled, source=_union(bytes=filled, text=filled, content=_texts, s3Location=_S3)).adding(
+_document = complete(name=_title, source=_union(bytes=filled, text=filled, content=_texts, s3Location=_S3)).adding(
     {"format": one_of(*_FILES), "context": text, "citations": _citations}
 )
 _video = complete(format=text, source=_union(bytes=filled, s3Location=_S3))
@@ -62,9 +101,11 @@ _guard = _union(
     text=complete(text=text).adding({"qualifiers": items(one_of("grounding_source", "query", "guard_content"))}),
     image=complete(format=one_of("png", "jpeg"), source=_union(bytes=filled)),
 )
-_call = RecordShape({"toolUseId": text, "name": text, "input": anything, "type": text}, ("toolUseId", "name", "input"))
+_call = RecordShape(
+    {"toolUseId": _call_id, "name": _name, "input": _input, "type": text}, ("toolUseId", "name", "input")
+)
 _result = complete(
-    toolUseId=text,
+    toolUseId=_call_id,
     content=items(
         _union(json=anything, text=text, image=_image, document=_document, video=_video, searchResult=_search)
     ),
@@ -86,7 +127,7 @@ _block = _union(
     toolRemoval=_object,
 )
 _message = complete(role=one_of("user", "assistant", "system"), content=items(_block))
-_spec = complete(name=text, inputSchema=_union(json=_object)).adding({"description": filled, "strict": boolean})
+_spec = complete(name=_name, inputSchema=_union(json=_input_schema)).adding({"description": filled, "strict": boolean})
 _tool = _union(toolSpec=_spec, systemTool=complete(name=text), cachePoint=_cache_point)
 _tool_config = complete(tools=items(_tool, nonempty=True)).adding(
     {"toolChoice": _union(auto=RecordShape({}), any=RecordShape({}), tool=complete(name=text))}
@@ -103,7 +144,11 @@ REQUEST = RecordShape(
         "messages": items(_message),
         "system": items(_union(text=filled, cachePoint=_cache_point, guardContent=_guard)),
         "inferenceConfig": RecordShape(
-            {"maxTokens": integer, "temperature": number, "topP": number, "stopSequences": items(filled)}
+            {
+                "maxTokens": bounded(integer, 1),
+                **dict.fromkeys(("temperature", "topP"), bounded(number, 0, 1)),
+                "stopSequences": _stops,
+            }
         ),
         "toolConfig": _tool_config,
         "outputConfig": _output,
@@ -117,12 +162,6 @@ REQUEST = RecordShape(
     }
 )
 
-_BOUNDS = {"maxTokens": (1, None), "temperature": (0, 1), "topP": (0, 1)}
-_CALL_ID = re.compile(r"[a-zA-Z0-9_.:-]+")
-_NAME = re.compile(r"[a-zA-Z0-9_-]+")
-_TITLE = re.compile(r"[a-zA-Z0-9_()\[\]-]+( [a-zA-Z0-9_()\[\]-]+)*")
-_LONGEST_ID, _LONGEST_TITLE, _MOST_STOPS = 64, 200, 2500
-
 
 def check_shape(body: dict[str, Any]) -> None:
     """Raises the first `BedrockRefusal` about types, bounds and patterns."""
@@ -130,71 +169,3 @@ def check_shape(body: dict[str, Any]) -> None:
         REQUEST(body, ())
     except ShapeMismatch as mismatch:
         raise unfit(mismatch) from None
-    _check_inference(body.get("inferenceConfig") or {})
-    for index, message in enumerate(body.get("messages") or []):
-        for at, block in enumerate(message["content"]):
-            _check_block(block, ("messages", index, "content", at))
-    for index, tool in enumerate((body.get("toolConfig") or {}).get("tools", [])):
-        _check_tool(tool, ("toolConfig", "tools", index))
-
-
-def _check_inference(config: dict[str, Any]) -> None:
-    for name, (least, most) in _BOUNDS.items():
-        value = config.get(name)
-        if value is not None and value < least:
-            raise constraint(
-                str(value), f"inferenceConfig.{name}", f"Member must have value greater than or equal to {least}"
-            )
-        if value is not None and most is not None and value > most:
-            raise constraint(
-                str(value), f"inferenceConfig.{name}", f"Member must have value less than or equal to {most}"
-            )
-    if len(config.get("stopSequences") or []) > _MOST_STOPS:
-        raise constraint("[...]", "inferenceConfig.stopSequences", "Member must have length less than or equal to 2500")
-
-
-def _check_block(block: dict[str, Any], path: Path) -> None:
-    kind, content = next(iter(block.items()))
-    if kind == "toolUse":
-        _check_pattern(content["toolUseId"], _CALL_ID, (*path, kind, "toolUseId"))
-        _check_pattern(content["name"], _NAME, (*path, kind, "name"))
-        if not isinstance(content["input"], dict):
-            raise BedrockRefusal(f"The value at {place(path)}.toolUse.input is empty or not a JSON object.")
-    elif kind == "toolResult":
-        _check_pattern(content["toolUseId"], _CALL_ID, (*path, kind, "toolUseId"))
-        for at, inner in enumerate(content["content"]):
-            _check_block(inner, (*path, kind, "content", at))
-    elif kind == "document":
-        _check_title(content["name"], (*path, kind, "name"))
-
-
-def _check_title(name: str, path: Path) -> None:
-    if len(name) > _LONGEST_TITLE:
-        raise constraint(name, place(path), f"Member must have length less than or equal to {_LONGEST_TITLE}")
-    if not _TITLE.fullmatch(name):
-        raise BedrockRefusal(
-            "The model returned the following errors: The document file name can only contain alphanumeric characters, "
-            "whitespace characters, hyphens, parentheses, and square brackets. The name can't contain more than one "
-            "consecutive whitespace character."
-        )
-
-
-def _check_tool(tool: dict[str, Any], path: Path) -> None:
-    spec = tool.get("toolSpec")
-    if spec is None:
-        return
-    _check_pattern(spec["name"], _NAME, (*path, "toolSpec", "name"))
-    if spec["inputSchema"]["json"].get("type") != "object":
-        raise BedrockRefusal(
-            f"The value at toolConfig.tools.{path[-1]}.toolSpec.inputSchema.json.type must be one of the following: "
-            "object."
-        )
-
-
-def _check_pattern(value: str, pattern: re.Pattern[str], path: Path) -> None:
-    if "REDACTED" in value:
-        return
-    if len(value) > _LONGEST_ID:
-        raise constraint(value, place(path), f"Member must have length less than or equal to {_LONGEST_ID}")
-    if not pattern.fullmatch(value):
-        raise constraint(value, place(path), f"Member must satisfy regular expression pattern: {pattern.pattern}")

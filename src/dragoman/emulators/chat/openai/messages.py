@@ -28,8 +28,8 @@ from dragoman.emulators.request_shape import (
     tagged,
     text,
     text_up_to,
+    unmasked,
 )
-from dragoman.emulators.signatures import is_masked
 
 _MAGIC = ((b"\x89PNG", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
 """How image formats begin."""
@@ -41,7 +41,7 @@ _name = matching(r"^[^\s<|\\/>]+$")
 def shape(longest_id: int, numbered_calls: bool) -> Shape:
     """The messages. `numbered_calls`: a call may have an index. That content may be absent is checked later."""
     function = complete(name=filled, arguments=text)
-    call = complete(id=_call_id(longest_id), type=text, function=function)
+    call = complete(id=unmasked(text_up_to(longest_id)), type=text, function=function)
     kinds = {"function": call.adding({"index": anything} if numbered_calls else {}), "custom": chat_types.CUSTOM_CALL}
     calls = items(tagged("type", kinds), nonempty=True)
     return chat_types.with_messages(
@@ -61,11 +61,6 @@ def shape(longest_id: int, numbered_calls: bool) -> Shape:
 def longest_id(model: ChatModel) -> int:
     """How long a tool call's id may be."""
     return 64 if model.since(5, 6) else 40
-
-
-def _call_id(longest: int) -> Shape:
-    short = text_up_to(longest)
-    return lambda value, path: None if is_masked(value) else short(value, path)
 
 
 def _message(role: str, *kinds: str) -> RecordShape:
