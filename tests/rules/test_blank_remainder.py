@@ -57,3 +57,15 @@ def test_adapt_after_the_thinking_beside_it_had_to_go() -> None:
     assert [turn["content"] for turn in done.json["messages"]] == ["Hi", "More"]
     assert [change[0] for change in done.changes] == ["foreign-reasoning", "blank-remainder"]
     assert done.changes[1] == ("blank-remainder", "/messages/1", "nothing", False)
+
+
+def test_thinking_alone_is_no_content_if_the_rest_had_to_go() -> None:
+    """xAI refuses a message without content, and thinking is a field of its own there."""
+    listing = {"type": "mcp_tool_listing", "mcp_server_name": "s", "tools": []}
+    turn = [{"type": "thinking", "thinking": "Hm.", "signature": "x"}, listing]
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": turn}]
+    asked = {"max_tokens": 9, "messages": [*messages, {"role": "user", "content": "So?"}]}
+    done = sent(asked, "xai/grok-4", source="anthropic")
+    assert done.json["messages"] == [{"role": "user", "content": "Hi\n\nSo?"}]
+    assert ("blank-remainder", "/messages/1", "metadata", False) in done.changes
+    assert run(blank_remainder, {"messages": asked["messages"]}, facts(), source="anthropic").untouched

@@ -113,3 +113,10 @@ def test_c7_pieces_of_an_answer_are_put_together_as_they_were_said(given: tuple[
 def test_what_a_user_wrote_in_two_texts_has_a_line_break() -> None:
     done = run(list_content, {"messages": [pieces("Look: ", "here", role="user")]}, REFUSES)
     assert done.json["messages"][0]["content"] == "Look: \nhere"
+
+
+def test_the_plan_beside_an_answer_of_cohere_is_a_text_of_the_same_string() -> None:
+    turn = {"role": "assistant", "content": "It rains.", "tool_plan": "I look again."}
+    hi = {"role": "user", "content": "Hi"}
+    done = sent({"messages": [hi, turn, hi]}, "openai/gpt-4o", source="cohere")
+    assert done.json["messages"][1] == {"role": "assistant", "content": "It rains.\nI look again."}

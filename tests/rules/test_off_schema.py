@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
+from dragoman import adapt
 from dragoman.engine.library.lint import Severity, lint
 from dragoman.errors import MalformedRequest
 from dragoman.rules.clean.off_schema import off_schema
@@ -291,3 +292,16 @@ def test_a_field_of_a_message_that_was_written_anew_stays() -> None:
     asked = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi", "mark": 1, "done": True}]}
     done = sent(asked, "anthropic-compatible/m", source="anthropic").json
     assert done["messages"] == [{"role": "user", "content": "Hi", "mark": 1}]
+
+
+@pytest.mark.parametrize(
+    "content", ["1", [{"type": "text", "text": "1"}], [{"type": "tool_reference", "tool_name": "f"}]]
+)
+def test_a_null_mark_of_an_error_goes_whatever_the_result_holds(content: Any) -> None:
+    call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": content}
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [call]}]
+    asked = {"max_tokens": 9, "messages": [*turns, {"role": "user", "content": [{**result, "is_error": None}]}]}
+    done = adapt(asked, source="anthropic", target="anthropic/claude-sonnet-4-5")
+    assert done.json["messages"] == [*turns, {"role": "user", "content": [result]}]
+    assert [(one.rule, one.at) for one in done.changes] == [("off-schema", "/messages/2/content/0/is_error")]

@@ -77,3 +77,16 @@ def test_A16_adapt_for_a_real_provider() -> None:
     done = sent({"messages": messages}, "openai/gpt-4o")
     assert done.json["messages"] == [messages[0], {"role": "user", "content": "[tool_result id=a]\n1"}]
     assert done.changes == [("orphan-result", "/messages/1", "metadata", False)]
+
+
+def test_blocks_of_a_result_are_told_in_words_since_some_stand_in_results_alone() -> None:
+    found = {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "rain"}]}
+    picture = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+    inside = [{"type": "text", "text": "1"}, {"type": "tool_reference", "tool_name": "f"}, found, picture]
+    asked = {
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": inside}]}],
+    }
+    done = sent(asked, "anthropic/claude-sonnet-4-5", source="anthropic")
+    words = "[tool_result id=a]\n1\n[tool_reference]\nf\n[search_result]\nsource: s\ntitle: t\ntext: rain"
+    assert done.json["messages"] == [{"role": "user", "content": [{"type": "text", "text": words}, picture]}]

@@ -300,3 +300,11 @@ def test_spoken_answers_are_asked_of_models_that_know_the_field(model: str, kept
     assert {at for rule, at, *_ in done.changes if rule == "refused-setting"} == (
         set() if kept else {"/audio", "/modalities"}
     )
+
+
+def test_the_model_of_boto3s_arguments_is_no_member_of_the_body() -> None:
+    asked = {"modelId": "x", "messages": [{"role": "user", "content": [{"text": "Hi"}]}]}
+    for model in ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.amazon.nova-lite-v1:0", "some-model"):
+        done = sent(asked, f"bedrock/{model}", source="bedrock")
+        assert "modelId" not in done.json
+        assert done.changes == [("refused-setting", "/modelId", "metadata", False)]

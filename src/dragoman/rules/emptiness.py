@@ -1,4 +1,4 @@
-"""Messages without texts that are empty or blank, as far as a target refuses them."""
+"""Messages without texts that are empty or blank, and without any content, as far as a target refuses them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from operator import is_
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Part, Reasoning, Result, Text
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Facts, Stance, SystemPlace
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, rewrite_indexed, rewrite_messages
 
 REFUSES = Stance.REFUSES
 
@@ -96,3 +96,50 @@ def _is_refused(role: Role, empty: bool, facts: Facts) -> bool:
     stances = {Role.USER: facts.empty_user, Role.ASSISTANT: facts.empty_assistant}
     stance = stances.get(role, facts.empty_system)
     return stance is REFUSES or (not empty and facts.blank_text is REFUSES)
+
+
+def refuses_nothing(facts: Facts) -> bool:
+    """Is there any message that the target does not take without content?"""
+    return REFUSES in (facts.no_parts, facts.no_user_parts)
+
+
+def without_nothing(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
+
+    def filled(index: int, message: Message) -> Edit | None:
+        if _has_content(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
+            return None
+        if message.role not in _ASKING and facts.no_parts is not REFUSES:
+            return None
+        if message.role in SYSTEM_ROLES and index >= conversation.opening and _becomes_a_turn(context):
+            return Edit((replace(message, parts=(Text(EMPTY),), listed=False),), "wrote no content as an empty text")
+        if message.role is not Role.USER:
+            return Edit(
+                (), "took out a message without content", loses=Loss.METADATA if message.parts else Loss.NOTHING
+            )
+        text = Text(quote(context.text("empty_content")))
+        return Edit(
+            (replace(message, parts=(text,), listed=False),),
+            "put a placeholder into an empty turn",
+            loses=Loss.NOTHING,
+            kind="synthetic",
+        )
+
+    return rewrite_indexed(conversation, filled)
+
+
+def _becomes_a_turn(context: Context) -> bool:
+    """Is a late system message turned into one of the user's? Then its tag stands, even if it says nothing."""
+    return context.facts.system_place in _TURNED and context.choice("late-system") in (None, "user")
+
+
+_TURNED = (SystemPlace.OPENING, SystemPlace.TOP_LEVEL)
+_ASKING = (Role.USER, Role.SYSTEM, Role.DEVELOPER)
+"""Whose messages must have content if `no_user_parts` is refused."""
+
+
+def _has_content(message: Message, facts: Facts) -> bool:
+    """Thinking that goes into a field of its own is no content, nor is thinking that the model never reads."""
+    if not facts.reasoning_field and "reasoning" not in facts.drops:
+        return bool(message.parts)
+    return any(type(part) is not Reasoning for part in message.parts)

@@ -11,21 +11,34 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined, prefixed, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot
-from dragoman.conversation.parts import NO_ID, Call, Opaque, Part, Result, Text
+from dragoman.conversation.parts import NO_ID, Call, Json, Opaque, Part, Result, Text
+from dragoman.rules.part_words import block_words
 
 
 def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
     """`[tool_result name=… id=…]`, then the content. What is not known is left out of the header."""
-    words = ["tool_result"]
+    head = ["tool_result"]
     known = name or result.name
     if known:
-        words.append(f"name={known}")
+        head.append(f"name={known}")
     if result.call_id and result.wire_form != NO_ID:
-        words.append(f"id={result.call_id}")
-    header = f"[{' '.join(words)}]\n"
-    texts = [part.literal for part in result.parts if type(part) is Text]
-    others = tuple(part for part in result.parts if type(part) is not Text)
+        head.append(f"id={result.call_id}")
+    header = f"[{' '.join(head)}]\n"
+    texts: list[Json] = []
+    others: list[Part] = []
+    for part in result.parts:
+        words = part.literal if type(part) is Text else _read_whole(part)
+        if words is not None:
+            texts.append(words)
+        else:
+            others.append(part)
     return (Text(prefixed(header, joined("\n", texts))), *others)
+
+
+def _read_whole(part: Part) -> Json | None:
+    """The words of a block, which may have no place outside a result, if they are all that it says."""
+    words = block_words(part) if type(part) is Opaque else None
+    return words.literal if words is not None and words.whole else None
 
 
 def call_text(call: Call) -> Text:

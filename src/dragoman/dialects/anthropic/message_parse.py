@@ -71,6 +71,7 @@ from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.dialects.shared.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import render_object
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 
@@ -215,10 +216,11 @@ def fits_block(raw: Json) -> bool:
 
 
 def _is_newer_result(raw: Json) -> bool:
-    """Whether it is a result whose blocks are all right, or of kinds that are not known here."""
+    """Whether it is a result that fits but for its blocks, which are all right, or of kinds that are not known here."""
     fields = fields_of(raw) or {}
-    is_result = fields.get("type") == b'"tool_result"' and len(fields.get("tool_use_id", b"")) > 2
-    return is_result and _are_result_blocks(fields.get("content", b""))
+    if fields.get("type") != b'"tool_result"' or not _are_result_blocks(fields.get("content", b"")):
+        return False
+    return fits(open_block, render_object({**fields, "content": EMPTY}))
 
 
 _TOOL_CHANGES = {"tool_addition": True, "tool_removal": False}

@@ -115,7 +115,7 @@ def _parse_assistant(turn: CohereAssistant, content: Json, index: int) -> Sequen
         if stated is None:
             return None
         parts = _gather_words(turn, stated)
-        listed = content[:1] == b"[" and _is_listed(turn, stated)
+        listed = _is_listed(turn, stated, content[:1] == b"[")
     ids: list[str] = []
     for call in calls:
         function, identity = call.function, call.id
@@ -191,7 +191,7 @@ def _compose(
     if type(turn) is CohereAssistant:
         words = _gather_words(turn, parts)
         calls = [_parse_call(call, number, index, extras) for number, call in enumerate(turn.tool_calls or ())]
-        listed = listed and _is_listed(turn, parts)
+        listed = _is_listed(turn, parts, listed)
         return Message(ASSISTANT, (*words, *calls), index, extras=others, listed=listed)
     if type(turn) is CohereResult:
         if turn.tool_call_id is None:
@@ -255,9 +255,12 @@ def _is_nothing(turn: CohereAssistant, stated: Sequence[Part]) -> bool:
     return type(only) is Text and only.literal == EMPTY and only.extras is None
 
 
-def _is_listed(turn: CohereAssistant, stated: Sequence[Part]) -> bool:
-    """Whether a list has words in it: thinking alone is always written as a list."""
-    return any(type(part) is not Reasoning for part in stated) and not _is_nothing(turn, stated)
+def _is_listed(turn: CohereAssistant, stated: Sequence[Part], listed: bool) -> bool:
+    """Whether a list has words in it, since thinking alone is always written as a list, or a plan stands beside words,
+    which are two texts then."""
+    planned = bytes(turn.tool_plan) not in (b"", b"null", EMPTY)
+    says = any(type(part) is not Reasoning for part in stated) and not _is_nothing(turn, stated)
+    return says and (listed or planned)
 
 
 _ELSEWHERE = ("tool_calls", "tool_plan", "citations", "tool_call_id")
