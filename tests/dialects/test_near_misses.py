@@ -1350,3 +1350,34 @@ def test_a_schema_of_a_tool_that_is_a_boolean_is_left_out_for_ollama(name: str, 
     adapted = adapt(asked, source=name, target=target)
     assert judge(target[:-2], "m", adapted.path, adapted.headers, adapted.body) is None
     assert [change.at for change in adapted.changes][:1] == ["/tools/0"]
+
+
+def test_empty_words_beside_the_parts_that_a_library_keeps_are_no_content() -> None:
+    """So the AI SDK keeps the messages of its user interface."""
+    ask = parse(CHAT, {"messages": [said("user", "", parts=[{"type": "text", "text": "Hi"}])]})
+    meant = parse(CHAT, {"messages": [said("user", [{"type": "text", "text": "Hi"}])]})
+    assert same(ask.conversation.messages, meant.conversation.messages)
+    assert [(miss.kind, miss.at) for miss in ask.conversation.near_misses] == [(Miss.CONTENT, "/messages/0/parts")]
+    with pytest.raises(MalformedRequest, match="may say"):
+        parse(CHAT, {"messages": [said("user", "Bye", parts=[{"type": "text", "text": "Hi"}])]})
+
+
+@pytest.mark.parametrize(
+    "target", ["openai/gpt-4o", "anthropic/claude-sonnet-4-6", "vllm/m", "groq/llama-3.3-70b-versatile"]
+)
+def test_a_tool_choice_without_a_word_leaves_it_to_the_model(target: str) -> None:
+    tool = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
+    done = adapt({"messages": [said("user", "Hi")], "tools": [tool], "tool_choice": ""}, source=CHAT, target=target)
+    choice = done.json["tool_choice"]
+    assert choice in ("auto", {"type": "auto"})
+    assert ("off-schema", "/tool_choice") in [(change.rule, change.at) for change in done.changes]
+
+
+@pytest.mark.parametrize(
+    "call", [{"id": "a", "name": "look", "arguments": "{}"}, {"id": "a", "function": function("{}")}]
+)
+def test_a_template_reads_the_function_of_every_call(call: dict[str, Any]) -> None:
+    turns = [said("user", "Hi"), calls(call), {**TOOL_ANSWER, "tool_call_id": "a"}]
+    done = adapt({"messages": turns}, source=CHAT, target="strict-template/m")
+    assert done.json["messages"][1]["tool_calls"][0]["function"]["name"] == "look"
+    assert judge("strict-template", "m", done.path, done.headers, done.body) is None

@@ -144,3 +144,24 @@ def test_an_id_that_an_earlier_item_has() -> None:
     assert done.json["input"] == expected
     assert done.changes == [("/input/5", "metadata", False), ("/input/7", "metadata", False)]
     assert set(done.did) == {"took off an id that an earlier item has"}
+
+
+def test_a_result_under_the_id_of_its_call() -> None:
+    """Clients that know one id of a call write it as the `id` of both items, and leave out `call_id`."""
+    asked = {
+        "input": [
+            HI,
+            {"type": "function_call", "id": "fc_1", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "id": "fc_1", "output": "12 degrees"},
+        ]
+    }
+    done = sent(asked, "openai-responses/gpt-5.6", source=RESPONSES)
+    _, call, output = done.json["input"]
+    assert (call["id"], "id" in output, output["call_id"]) == ("fc_1", False, call["call_id"])
+    assert ("item-id-form", "/input/2", "metadata", False) in done.changes
+
+
+def test_a_result_may_have_an_id_of_any_form() -> None:
+    asked = {"input": [HI, CALL, {**OUTPUT, "id": "output_1"}]}
+    done = sent(asked, "openai-responses/gpt-5.6", source=RESPONSES)
+    assert (done.json["input"], done.changes) == (asked["input"], [])

@@ -21,7 +21,7 @@ _PLACEHOLDERS = ("undefined", "null", "skip_thought_signature_validator", "conte
 
 
 def mint(emulator: str, content: str, *, url_safe: bool = False) -> str:
-    """A signature of `emulator` for `content` (the reasoning text, a call's name and arguments, ...). `url_safe`: in the
+    """A signature of `emulator` for `content`: the reasoning text, a call and so on. `url_safe`: in the
     alphabet for URLs."""
     name = emulator.encode()
     digest = _digest(content)

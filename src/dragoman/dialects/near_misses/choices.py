@@ -47,10 +47,10 @@ def refuse_two_choices(raw: Json, at: str) -> None:
         raise MalformedRequest(message, at=at, hint="send one of the two")
 
 
-def _parse_word(word: str) -> ToolChoice | None:
-    if word.lower() in _MODES:
-        return ToolChoice(_MODES[word.lower()])
-    return ToolChoice(ChoiceMode.NAMED, (word,)) if word else None
+def _parse_word(word: str) -> ToolChoice:
+    """A mode or the name of a tool. No word leaves it to the model, as no choice does."""
+    mode = _MODES.get(word.lower()) if word else ChoiceMode.AUTO
+    return ToolChoice(mode) if mode is not None else ToolChoice(ChoiceMode.NAMED, (word,))
 
 
 def _parse_allowance(fields: Fields) -> ToolChoice | None:

@@ -330,10 +330,10 @@ class TurnReader:
     def _content(self, fields: Fields) -> tuple[str, Json | None]:
         """The content, and the member that holds it."""
         own = self._form.content_name
-        if fields.get(own, NULL) != NULL:
+        found = [key for key in CONTENTS if key != own and fields.get(key, NULL) != NULL]
+        if fields.get(own, NULL) != NULL and (fields[own] != EMPTY or not found):
             refuse_two_contents(lambda: find_texts(fields[own]).texts, fields, self._log.at, own)
             return own, fields[own]
-        found = [key for key in CONTENTS if fields.get(key, NULL) != NULL]
         if not found:
             return own, None
         if any(fields[key] != fields[found[0]] for key in found):

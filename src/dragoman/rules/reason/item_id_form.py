@@ -30,7 +30,7 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import REFERENCE, Call, Extras, Opaque, Part, Reasoning, Text
+from dragoman.conversation.parts import REFERENCE, Call, Extras, Opaque, Part, Reasoning, Result, Text
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
@@ -38,6 +38,8 @@ from dragoman.rules.rule import rule
 
 ID, ITEM_ID = "id", "item.id"
 """The id of an item that is one part, and that of a message, which its first part carries."""
+_NAMED: Mapping[type[Part], str] = {Call: "call", Result: "result"}
+"""Parts that are items by themselves, and what the fact calls them. Results may have ids of any form."""
 _NO_FIELDS: Mapping[str, bytes] = {}
 
 
@@ -66,7 +68,7 @@ def _are_in_order(messages: Sequence[Message], facts: Facts, is_kept: bool) -> b
     """Whether every id has its form and is there once, and no thinking has lost its words, as in most histories. One
     loop on purpose: a call for each part would take five times as long."""
     forms = {kind: b'"' + form.encode() for kind, form in facts.item_ids.items()}
-    of_message, of_call, of_reasoning = (forms.get(kind, b'"') for kind in ("message", "call", "reasoning"))
+    of_message, of_reasoning = (forms.get(kind, b'"') for kind in ("message", "reasoning"))
     ids: list[bytes] = []
     for message in messages:
         thinks = False
@@ -86,7 +88,8 @@ def _are_in_order(messages: Sequence[Message], facts: Facts, is_kept: bool) -> b
                 if thinks and kind is Text and ITEM_ID not in fields:
                     return False
                 thinks = False
-                found, form = (fields.get(ID), of_call) if kind is Call else (fields.get(ITEM_ID), of_message)
+                named = _NAMED.get(kind)
+                found, form = (fields.get(ID), forms.get(named, b'"')) if named else (fields.get(ITEM_ID), of_message)
             if found is not None:
                 ids.append(found)
                 if not found.startswith(form):
@@ -168,8 +171,8 @@ def _lost(part: Reasoning, follower: Part | None, is_kept: bool, seen: set[bytes
 
 
 def _odd(part: Part, extras: Extras, facts: Facts, seen: set[bytes]) -> str:
-    if type(part) is Call:
-        return _unfit(extras.fields.get(ID), "call", facts, seen)
+    if (named := _NAMED.get(type(part))) is not None:
+        return _unfit(extras.fields.get(ID), named, facts, seen)
     return _unfit(extras.fields.get(ITEM_ID), "message", facts, seen)
 
 
