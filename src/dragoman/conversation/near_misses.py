@@ -46,63 +46,41 @@ ROLE_TYPES = {
 
 
 class Miss(StrEnum):
-    """The kinds of near misses. `SENTENCES` says what is done about each."""
+    """The kinds of near misses, each with what the repair does about it, in the words of the report."""
 
-    ARGUMENTS = "argument-form"
-    CALL = "call-form"
-    ID = "missing-id"
-    ROLE = "role-name"
-    PART = "part-form"
-    CONTENT = "content-form"
-    RESULT = "result-form"
-    TURN = "turn-form"
-    LIST = "list-form"
-    SYSTEM = "system-form"
-    SYSTEM_PART = "system-part"
-    UNKNOWN_KEY = "unknown-key"
-    TOOL = "tool-form"
-    SCHEMA = "tool-schema"
-    NAMELESS = "nameless-tool"
-    NULL_TOOL = "null-tool"
-    NULL_TOOLS = "null-tools"
-    CHOICE = "choice-form"
-    SETTING = "setting-form"
-    SETTING_NAME = "setting-name"
-    NO_LIMIT = "no-limit"
-    NULL = "null-value"
-    NULLABLE = "nullable-value"
-    TYPE = "member-type"
-    NO_STREAM = "no-stream"
+    did: str
 
+    def __new__(cls, name: str, did: str) -> Miss:
+        made = str.__new__(cls, name)
+        made._value_ = name
+        made.did = did
+        return made
 
-SENTENCES: dict[Miss, str] = {
-    Miss.ARGUMENTS: "wrote the arguments of a call as its dialect does",
-    Miss.CALL: "wrote a call as its dialect does",
-    Miss.ID: "gave the id that the order of calls and results tells",
-    Miss.ROLE: "gave the role that is meant",
-    Miss.PART: "wrote a part as its dialect does",
-    Miss.CONTENT: "wrote the content as its dialect does",
-    Miss.RESULT: "wrote the result of a call as its dialect does",
-    Miss.TURN: "wrote a message of another dialect as its own does",
-    Miss.LIST: "wrote the messages as a list, under the name that its dialect has",
-    Miss.SYSTEM: "wrote the system text as its dialect does",
-    Miss.SYSTEM_PART: "left out what is no text from the system text",
-    Miss.UNKNOWN_KEY: "left out keys that a part does not have",
-    Miss.TOOL: "wrote a tool as its dialect does",
-    Miss.SCHEMA: "completed the schema of a tool",
-    Miss.NAMELESS: "left out a tool without a name",
-    Miss.NULL_TOOL: "left out nothing in place of a tool",
-    Miss.NULL_TOOLS: "left out a null in place of the tools",
-    Miss.CHOICE: "wrote the tool choice as its dialect does",
-    Miss.SETTING: "wrote a setting in the type that it has",
-    Miss.SETTING_NAME: "wrote a setting under the name that its dialect has",
-    Miss.TYPE: "left out a member of another type than it has",
-    Miss.NULL: "left out a null in place of a value",
-    Miss.NULLABLE: "left out a null that not every server takes",
-    Miss.NO_STREAM: "left out the options of a stream, since none is asked for",
-    Miss.NO_LIMIT: "left out a limit of -1, which means no limit",
-}
-"""What the repair does, in the words of the report."""
+    ARGUMENTS = "argument-form", "wrote the arguments of a call as its dialect does"
+    CALL = "call-form", "wrote a call as its dialect does"
+    ID = "missing-id", "gave the id that the order of calls and results tells"
+    ROLE = "role-name", "gave the role that is meant"
+    PART = "part-form", "wrote a part as its dialect does"
+    CONTENT = "content-form", "wrote the content as its dialect does"
+    RESULT = "result-form", "wrote the result of a call as its dialect does"
+    TURN = "turn-form", "wrote a message of another dialect as its own does"
+    LIST = "list-form", "wrote the messages as a list, under the name that its dialect has"
+    SYSTEM = "system-form", "wrote the system text as its dialect does"
+    SYSTEM_PART = "system-part", "left out what is no text from the system text"
+    UNKNOWN_KEY = "unknown-key", "left out keys that a part does not have"
+    TOOL = "tool-form", "wrote a tool as its dialect does"
+    SCHEMA = "tool-schema", "completed the schema of a tool"
+    NAMELESS = "nameless-tool", "left out a tool without a name"
+    NULL_TOOL = "null-tool", "left out nothing in place of a tool"
+    NULL_TOOLS = "null-tools", "left out a null in place of the tools"
+    CHOICE = "choice-form", "wrote the tool choice as its dialect does"
+    SETTING = "setting-form", "wrote a setting in the type that it has"
+    SETTING_NAME = "setting-name", "wrote a setting under the name that its dialect has"
+    NO_LIMIT = "no-limit", "left out a limit of -1, which means no limit"
+    NULL = "null-value", "left out a null in place of a value"
+    NULLABLE = "nullable-value", "left out a null that not every server takes"
+    TYPE = "member-type", "left out a member of another type than it has"
+    NO_STREAM = "no-stream", "left out the options of a stream, since none is asked for"
 
 
 class NearMiss(msgspec.Struct, frozen=True, gc=False):

@@ -6,7 +6,7 @@ dialect knows by that identity that nothing changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -36,6 +36,16 @@ class Extras(msgspec.Struct, frozen=True, gc=False):
 
     dialect: str
     fields: Mapping[str, Json]
+
+    def only(self, fields: Mapping[str, Json]) -> Extras | None:
+        """No more than these of them; None if that is nothing, and the same object if it is all."""
+        if len(fields) == len(self.fields):
+            return self
+        return Extras(self.dialect, fields) if fields else None
+
+    def without(self, names: Container[str]) -> Extras | None:
+        """The others; None if there are none, and the same object if it has none of these."""
+        return self.only({name: value for name, value in self.fields.items() if name not in names})
 
 
 class CacheHint(msgspec.Struct, frozen=True, gc=False):

@@ -314,10 +314,7 @@ FORMS: dict[ThinkingForm, Callable[[Thinking, Settings, Facts], Thinking | None]
 
 def drop_thinking_fields(extras: Extras | None) -> Extras | None:
     """The fields without a second one that asks for thinking."""
-    if extras is None or extras.fields.keys().isdisjoint(_FIELDS):
-        return extras
-    fields = {name: value for name, value in extras.fields.items() if name not in _FIELDS}
-    return Extras(extras.dialect, fields) if fields else None
+    return None if extras is None else extras.without(_FIELDS)
 
 
 CONFIG_FIELD = f"additionalModelRequestFields.{EFFORT_CONFIG}"

@@ -39,9 +39,7 @@ def keep_known(
         or f"{name}={value.decode()}" in allowed
         or not (refuses or name.rpartition(".")[2] in leftovers or _is_foreign(name, facts))
     }
-    if len(fields) == len(extras.fields):
-        return extras
-    return Extras(extras.dialect, fields) if fields else None
+    return extras.only(fields)
 
 
 def keep_shared(media: Media, facts: Facts) -> Extras | None:

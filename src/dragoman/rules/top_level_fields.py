@@ -78,8 +78,6 @@ def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) ->
         leave_out_refused(extras, replace(facts, shared_settings={}), notes)
         return kept
     fields = {name: value for name, value in extras.fields.items() if is_sent(name, value, extras.dialect, facts)}
-    if len(fields) == len(extras.fields):
-        return extras
     for name in extras.fields.keys() - fields.keys():
         if _stands_for_turns(name, extras):
             raise Unrepresentable(
@@ -90,7 +88,7 @@ def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) ->
         for name, value in extras.fields.items()
         if name not in fields
     ]
-    return Extras(extras.dialect, fields) if fields else None
+    return extras.only(fields)
 
 
 def _split_shared(
@@ -111,8 +109,7 @@ def _split_shared(
                 for key, value in found.items()
                 if own and key not in own
             ]
-    rest = {name: value for name, value in extras.fields.items() if name not in kept}
-    return Extras(extras.dialect, rest) if rest else None, Extras(facts.dialect, kept) if kept else None
+    return extras.without(kept), Extras(facts.dialect, kept) if kept else None
 
 
 def lost_with(name: str, value: Any) -> Loss:

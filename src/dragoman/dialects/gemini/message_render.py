@@ -205,7 +205,7 @@ def render_part(part: Part, out: Pieces) -> None:
 def _render_extras(extras: Extras | None, head: str, out: Pieces) -> None:
     """The extra fields below a head (`functionCall.`), or beside it."""
     if extras is not None and "role" in extras.fields:  # the mark of a missing role: every content is rendered with one
-        extras = Extras(extras.dialect, {key: value for key, value in extras.fields.items() if key != "role"})
+        extras = extras.without({"role"})
     render_extras(extras, NAME, out, head)
 
 

@@ -354,9 +354,6 @@ class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):
             super()._end(out)
 
 
-Place = tuple[int, int]
-
-
 class _RenderedChoice:
     """What has been rendered of one choice."""
 

@@ -164,8 +164,7 @@ def fulfilled(conversation: Conversation, choice: HistoryChoice, facts: Facts, c
     if not notes:
         return Rewrite(conversation)
     gone = {note.key for note in notes}
-    left = {name: value for name, value in extras.fields.items() if name not in gone}
-    return Rewrite(replace(conversation, extras=Extras(extras.dialect, left) if left else None), tuple(notes))
+    return Rewrite(replace(conversation, extras=extras.without(gone)), tuple(notes))
 
 
 def _is_honoured(choice: HistoryChoice, facts: Facts, extras: Extras) -> bool:

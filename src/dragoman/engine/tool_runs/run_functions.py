@@ -17,7 +17,7 @@ from dragoman.conversation.canonical import base62
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import OURS, Extras
+from dragoman.conversation.parts import OURS
 from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.dialects.registry import dialect
@@ -147,8 +147,7 @@ def _without_limit(conversation: Conversation) -> Conversation:
     extras, limit = conversation.extras, find_calls_limit(conversation)
     if extras is None or not limit:
         return conversation
-    fields = {name: value for name, value in extras.fields.items() if name != limit}
-    return replace(conversation, extras=Extras(extras.dialect, fields) if fields else None)
+    return replace(conversation, extras=extras.without({limit}))
 
 
 def _function(name: str, description: str, argument: str, meaning: str) -> Tool:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import unquote
-from dragoman.conversation.parts import OURS, Call, Extras, Opaque
+from dragoman.conversation.parts import OURS, Call, Opaque
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.rules.native_kinds import DEFERRED, is_deferred
 
@@ -38,8 +38,7 @@ def deferred_tools(tools: Iterable[Tool | NativeTool]) -> tuple[Tool, ...]:
 def _shown(tool: Tool) -> Tool:
     """The tool as one that is not deferred."""
     assert tool.extras is not None
-    rest = {name: value for name, value in tool.extras.fields.items() if name != DEFERRED}
-    return replace(tool, extras=Extras(tool.extras.dialect, rest) if rest else None, at=-1)
+    return replace(tool, extras=tool.extras.without({DEFERRED}), at=-1)
 
 
 def without_deferred(conversation: Conversation, catalogue: Sequence[Tool]) -> Conversation:

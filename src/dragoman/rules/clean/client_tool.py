@@ -307,8 +307,7 @@ class _Tools(msgspec.Struct):
         extras = call.extras
         for form, made in self._marked.get(call.name, ()) if extras is not None else ():
             if extras is not None and form.fields.items() <= extras.fields.items():
-                rest = {name: value for name, value in extras.fields.items() if name not in form.fields}
-                return replace(call, name=made, extras=Extras(extras.dialect, rest) if rest else None)
+                return replace(call, name=made, extras=extras.without(form.fields))
         return call
 
 

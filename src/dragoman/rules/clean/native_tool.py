@@ -153,9 +153,8 @@ def _declare_members(
         added[facts.mixed_tools_flag] = b"true"
         if not written:
             notes.append(Note("asked for tools of both kinds", key=facts.mixed_tools_flag, loses=Loss.NOTHING))
-    if extras is not None and not gone.isdisjoint(extras.fields):
-        rest = {name: value for name, value in extras.fields.items() if name not in gone}
-        extras = Extras(extras.dialect, rest) if rest else None
+    if extras is not None:
+        extras = extras.without(gone)
     if not added:
         return extras
     if extras is not None and extras.dialect != facts.dialect:

@@ -81,14 +81,11 @@ def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = Fal
     if extras.dialect == facts.dialect:
         if not refuses_fields(facts, inside):
             kept = {name: value for name, value in extras.fields.items() if not _empty_calls(name, value, facts)}
-            return extras if len(kept) == len(extras.fields) else Extras(extras.dialect, kept) if kept else None
+            return extras.only(kept)
         allowed = {*facts.message_fields.get("*", ())}
         if holder != _CALLS:
             allowed.update(facts.message_fields.get(holder, ()))
-    fields = {name: value for name, value in extras.fields.items() if value not in _NOTHING or name in allowed}
-    if len(fields) == len(extras.fields):
-        return extras
-    return Extras(extras.dialect, fields) if fields else None
+    return extras.only({name: one for name, one in extras.fields.items() if one not in _NOTHING or name in allowed})
 
 
 def _empty_calls(name: str, value: bytes, facts: Facts) -> bool:

@@ -25,7 +25,7 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.near_misses import SENTENCES, Miss, NearMiss
+from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -98,5 +98,5 @@ def _items(message: Message) -> range:
 
 
 def _note(miss: NearMiss) -> Note:
-    did = f"{SENTENCES[miss.kind]} ({miss.kind})"
+    did = f"{miss.kind.did} ({miss.kind})"
     return Note(did, key=miss.at, loses=_LOSSES.get(miss.kind, Loss.NOTHING), before=miss.lost, after=None)

@@ -135,7 +135,7 @@ def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: 
         if part.extras is not None and len(shared.fields) == len(part.extras.fields):
             return replace(part, extras=shared)  # in the target's words
     if extras is not None and type(part) is Text and holder in facts.refused_text_fields:
-        extras = _without(extras, facts.refused_text_fields[holder])
+        extras = extras.without(facts.refused_text_fields[holder])
     if extras is not part.extras:
         notes.append(_note(part.extras, extras, message, part))
         changes["extras"] = extras
@@ -162,13 +162,6 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
     did = f"took {_listed(gone)} out of the tool {tool.name}"
     notes.append(Note(did, key=tool.place, before=tool.extras, after=extras))
     return replace(tool, extras=extras)
-
-
-def _without(extras: Extras, refused: tuple[str, ...]) -> Extras | None:
-    fields = {name: value for name, value in extras.fields.items() if name not in refused}
-    if len(fields) == len(extras.fields):
-        return extras
-    return Extras(extras.dialect, fields) if fields else None
 
 
 def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:

@@ -36,7 +36,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
 from dragoman.rules.rule import rule
 
-ID, ITEM_ID = "id", "item.id"
+_IDS = ID, ITEM_ID = "id", "item.id"
 """The id of an item that is one part, and that of a message, which its first part carries."""
 _NAMED: Mapping[type[Part], str] = {Call: "call", Result: "result"}
 """Parts that are items by themselves, and what the fact calls them. Results may have ids of any form."""
@@ -119,12 +119,12 @@ def _clean(message: Message, facts: Facts, is_kept: bool, seen: set[bytes], note
                 continue
         elif part.extras is not None and (why := _odd(part, part.extras, facts, seen)):
             notes.append(Note(f"took off an id {why}", message, part, before=part.extras))
-            part = replace(part, extras=_without(part.extras))
+            part = replace(part, extras=part.extras.without(_IDS))
         parts.append(part)
     extras = message.extras
     if extras is not None and (why := _unfit(extras.fields.get(ID), "message", facts, seen)):
         notes.append(Note(f"took off an id {why}", message, before=extras))
-        return replace(message, parts=tuple(parts), extras=_without(extras))
+        return replace(message, parts=tuple(parts), extras=extras.without(_IDS))
     return (
         message if len(parts) == len(message.parts) and _same(parts, message) else replace(message, parts=tuple(parts))
     )
@@ -190,8 +190,3 @@ def _unfit(literal: bytes | None, kind: str, facts: Facts, seen: set[bytes]) -> 
 
 def _fits(literal: bytes, kind: str, facts: Facts) -> bool:
     return literal[1:].startswith(facts.item_ids.get(kind, "").encode())
-
-
-def _without(extras: Extras) -> Extras | None:
-    fields = {name: value for name, value in extras.fields.items() if name not in (ID, ITEM_ID)}
-    return Extras(extras.dialect, fields) if fields else None

@@ -55,13 +55,11 @@ def foreign_field(conversation: Conversation, context: Context) -> Rewrite:
 
 def _own(extras: Extras, facts: Facts, notes: list[Note]) -> Extras | None:
     fields = {name: value for name, value in extras.fields.items() if not is_foreign(name, facts)}
-    if len(fields) == len(extras.fields):
-        return extras
     for name, value in extras.fields.items():
         if name not in fields:
             did, lost = f"left out {name}, another vendor's field", lost_with(name, value)
             notes.append(Note(did, key=name.replace(".", "/"), loses=lost, before=value))
-    return Extras(extras.dialect, fields) if fields else None
+    return extras.only(fields)
 
 
 def is_foreign(name: str, facts: Facts) -> bool:

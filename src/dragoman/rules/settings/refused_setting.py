@@ -111,5 +111,4 @@ def _leave_out_unused(
         Note(f"left out {name}: no tool of the request uses it", key=name, loses=Loss.NOTHING, before=value)
         for name, value in unused.items()
     ]
-    kept = {name: value for name, value in extras.fields.items() if name not in unused}
-    return extras if not unused else Extras(extras.dialect, kept) if kept else None
+    return extras.without(unused)

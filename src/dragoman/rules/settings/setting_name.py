@@ -98,15 +98,12 @@ def _without_doubles(extras: Extras | None, settings: Settings, facts: Facts, no
     names += [facts.seed_name] if settings.seed is not None else []
     names += facts.thinking_as.split() if settings.thinking is not None else []
     doubles = {other for name in names for other in ALIASES.get(name, ()) if other in extras.fields}
-    if not doubles:
-        return extras
     for name in sorted(doubles):
         note = f"left out `{name}`, which says again what another setting says"
         value = extras.fields[name]
         again = name in _LIMITS and value == str(settings.max_tokens).encode()
         notes.append(Note(note, key=name, loses=Loss.NOTHING if again else Loss.METADATA, before=value))
-    fields = {name: value for name, value in extras.fields.items() if name not in doubles}
-    return Extras(extras.dialect, fields) if fields else None
+    return extras.without(doubles)
 
 
 def _report(old: str, new: str, notes: list[Note]) -> None:

@@ -20,7 +20,6 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import unquote
-from dragoman.conversation.parts import Extras
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -42,10 +41,6 @@ def user_alias(conversation: Conversation, context: Context) -> Rewrite:
     value = extras.fields.get(ALIAS, b"")
     if value[:1] != b'"':
         return Rewrite(conversation)
-    rest = {name: field for name, field in extras.fields.items() if name != ALIAS}
-    changed = replace(
-        conversation,
-        settings=replace(settings, user=unquote(value)),
-        extras=Extras(extras.dialect, rest) if rest else None,
-    )
+    settings = replace(settings, user=unquote(value))
+    changed = replace(conversation, settings=settings, extras=extras.without({ALIAS}))
     return Rewrite(changed, (Note("wrote it as the user's name", key=ALIAS, before=value, after=unquote(value)),))
