@@ -9,7 +9,7 @@ import pytest
 from tests.sdk_readers import Loopback
 
 from dragoman.conversation.events import CallStarted
-from dragoman.dialects.openai_chat.answer_render import finish_stripped_chunk
+from dragoman.dialects.openai_chat import IN_ANSWER, IN_CHOICE
 from dragoman.dialects.openai_chat.stream import ChatStreamParser, MisreadChunks, check_plain_chunk
 from dragoman.engine.answer.relay_frames import RelayFrames
 from dragoman.engine.answer.translation import Translation
@@ -105,7 +105,7 @@ def test_a_secret_in_a_plain_chunk_that_speaks_of_an_error_is_taken_out() -> Non
     assert SECRET not in frames.feed(b'data: {"text":"error: ' + SECRET + b'"}\n\n')
 
 
-SAYS = b'{"choices":[{"index":0,"delta":{"content":"a,\\"usage\\":null"}}]%b}'
+SAYS = b'{"choices":[{"index":0,"delta":{"content":"a,\\"usage\\":null"}}],"object":"chat.completion.chunk"%b}'
 TOLD = {
     "nothing is said": (SAYS % b"", SAYS % b""),
     "null as most servers write it": (SAYS % b',"usage":null', SAYS % b""),
@@ -120,12 +120,23 @@ TOLD = {
 @pytest.mark.parametrize("name", TOLD)
 def test_usage_that_the_client_did_not_ask_for_is_taken_out(name: str, size: int) -> None:
     usage = frozenset({"usage"})
-    frames = RelayFrames(None, LEFTOVERS, lambda chunk: None, tidy=finish_stripped_chunk, unasked=usage)
+    frames = RelayFrames(None, LEFTOVERS, lambda chunk: None, rewrite=MisreadChunks(), unasked=usage)
     told, shown = TOLD[name]
     wire = b"data: " + told + b"\n\ndata: [DONE]\n\n"
     fed = [frames.feed(wire[at : at + size]) for at in range(0, len(wire), size)]
     assert b"".join(fed) + frames.close() == (b"data: " + shown + b"\n\n" if shown else b"") + b"data: [DONE]\n\n"
     assert frames.skipped == 0
+
+
+def test_a_verdict_on_words_that_were_sent_is_no_chunk_of_the_client() -> None:
+    """Azure's filter, if it judges while the model writes: choices without a delta, also after the last one."""
+    verdict = {"content_filter_results": {"hate": {"filtered": True}}, "content_filter_offsets": {"check_offset": 0}}
+    choices = [{"index": 0, "finish_reason": word, **verdict} for word in (None, "content_filter", None)]
+    chunks = [json.dumps({"id": "", "object": "", "choices": [choice]}).encode() for choice in choices]
+    relay = RelayFrames(None, IN_ANSWER | IN_CHOICE, check_plain_chunk, rewrite=MisreadChunks())
+    out = b"".join([relay.feed(b"data: " + chunk + b"\n\n") for chunk in chunks]) + relay.close()
+    (chunk,) = [json.loads(line[6:]) for line in out.splitlines() if line]
+    assert chunk["choices"] == [{"index": 0, "finish_reason": "content_filter", "delta": {}}]
 
 
 def _call(name: str, **more: Any) -> dict[str, Any]:
@@ -325,6 +336,11 @@ TOLD_ERRORS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "no member": ({"object": "error", "message": "No.", "type": "BadRequestError", "code": 400}, {"message": "No."}),
     "a detail": ({"detail": "No."}, {"message": "No."}),
     "in a chunk": ({**CHUNK, "choices": [BROKE_OFF], "error": {"message": "No."}}, {"message": "No."}),
+    "beside no choices": ({**CHUNK, "choices": [], "error": {"message": "No."}}, {"message": "No."}),
+    "beside a choice without words": (
+        {**CHUNK, "choices": [{"index": 0, "finish_reason": None}], "error": {"message": "No."}},
+        {"message": "No."},
+    ),
     "in a choice": ({**CHUNK, "choices": [{**BROKE_OFF, "error": {"message": "No."}}]}, {"message": "No."}),
 }
 """What a provider sends in the middle of a stream, and what of it stays in the client's error."""

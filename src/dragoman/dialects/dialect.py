@@ -415,7 +415,8 @@ class ChunkRewrite(Protocol):
         """Whether the JSON of a chunk looks like one."""
 
     def pieces(self, chunk: Any) -> list[Any]:
-        """The chunks in place of a decoded one; it alone if it is fine. Chunks are shown in their order."""
+        """The chunks in place of a decoded one; it alone if it is fine, none if it says nothing. Chunks are shown in
+        their order."""
 
 
 class AnswerCodec(msgspec.Struct, frozen=True):
@@ -435,8 +436,6 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     """The usage and the stop of a whole answer that is relayed as it is; None if the answer must be parsed."""
     check_chunk: Callable[[bytes], object] | None = None
     """Raises DecodeError unless a chunk of a stream is plain text with the usual keys."""
-    finish_stripped_chunk: Callable[[Any], Any | None] = unchanged
-    """A decoded chunk from which marks were taken, as clients read it; None if nothing is left of it."""
     chunk_rewrite: Callable[[str, str], ChunkRewrite] | None = None
     """Makes what writes chunks that clients misread, for one stream, from the seed of ids that it needs and the name of
     the provider."""

@@ -399,22 +399,3 @@ def message_of(failure: Failure) -> str:
         f"This model's maximum context length is {failure.limit} tokens. However, your messages resulted in "
         f"{failure.tokens} tokens. ({failure.message})"
     )
-
-
-def finish_stripped_chunk(chunk: Any) -> Any | None:
-    """A chunk from which marks were taken, as clients read it; None if nothing is left of it."""
-    choices = chunk.get("choices") if isinstance(chunk, dict) else None
-    if not isinstance(choices, list):
-        return chunk
-    kept = [_with_delta(choice) for choice in choices if _says_something(choice)]
-    if not kept and not chunk.get("usage"):
-        return None
-    return {**chunk, "choices": kept}
-
-
-def _says_something(choice: Any) -> bool:
-    return not isinstance(choice, dict) or "delta" in choice or bool(choice.get("finish_reason"))
-
-
-def _with_delta(choice: Any) -> Any:
-    return {**choice, "delta": {}} if isinstance(choice, dict) and "delta" not in choice else choice

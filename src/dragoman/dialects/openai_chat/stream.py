@@ -45,7 +45,6 @@ from dragoman.dialects.openai_chat.answer_parse import (
 from dragoman.dialects.openai_chat.answer_render import (
     complete_answer,
     error_body,
-    finish_stripped_chunk,
     is_detailed,
     provider_words,
     reasoning_field,
@@ -140,6 +139,10 @@ _CHUNK = "chat.completion.chunk"
 """The `object` of every chunk; the helper `stream()` of OpenAI's SDK fails without it."""
 
 
+_WORDS_IN = frozenset({"delta", "message", "text"})
+"""Where servers write what a choice says."""
+
+
 class _OpenChoice(msgspec.Struct, gc=False):
     delta: dict[str, msgspec.Raw]
     index: int
@@ -149,18 +152,22 @@ class _OpenChoice(msgspec.Struct, gc=False):
 class _OpenChunk(msgspec.Struct, gc=False):
     choices: list[_OpenChoice]
     object: Literal["chat.completion.chunk"]
+    error: Nothing = None
 
 
 _check_open_chunk = msgspec.json.Decoder(_OpenChunk).decode
-"""Raises DecodeError for a chunk that ends a choice or lacks members that every chunk of OpenAI's has."""
+"""Raises DecodeError for a chunk that ends a choice, is an error or lacks members that every chunk of OpenAI's has."""
 
 
 def _with_members(chunk: dict[str, Any]) -> dict[str, Any]:
     """A chunk with the members that every chunk of OpenAI's has, and that its SDKs read without a look."""
     chunk, choices = {**chunk, "object": _CHUNK}, chunk.get("choices")
-    if not isinstance(choices, list):
-        return {**chunk, "choices": []}
-    return {**chunk, "choices": [_with_delta(choice) for choice in choices if isinstance(choice, dict)]}
+    listed = choices if isinstance(choices, list) else ()
+    return {**chunk, "choices": [_with_delta(one) for one in listed if isinstance(one, dict) and _says_something(one)]}
+
+
+def _says_something(choice: dict[str, Any]) -> bool:
+    return not _WORDS_IN.isdisjoint(choice) or bool(choice.get("finish_reason"))
 
 
 def _with_delta(choice: dict[str, Any]) -> dict[str, Any]:
@@ -223,9 +230,9 @@ class MisreadChunks(msgspec.Struct):
     """Writes chunks that clients misread: one with several calls is split, and one that is an error, or ends in
     one, has it as a member, where clients look for one. An error names the provider. Calls are numbered in their order,
     since some servers give all of them the same number or none; each has an id, and has it and its name once. Once they
-    are too many, the rest stays as it is. A chunk without choices, or a choice without a delta, has an empty one. A
-    choice that has stopped does not stop again: clients take the last reason, and leave the calls of a turn that seems
-    to end with its text."""
+    are too many, the rest stays as it is. A choice that ends without a delta has an empty one. What says nothing is
+    left out, such as the rest of a filter's verdict. A choice that has stopped does not stop again: clients take the
+    last reason, and leave the calls of a turn that seems to end with its text."""
 
     seed: str = ""
     provider: str = ""
@@ -251,6 +258,8 @@ class MisreadChunks(msgspec.Struct):
             failure = parse_failure(200, {}, msgspec.json.encode(chunk))
             return [self._name_provider({"error": error_object(failure, failure.message)}, failure.raw)]
         chunk = _with_members(chunk)
+        if not chunk["choices"] and not chunk.get("usage"):
+            return []
         for choice in chunk["choices"]:
             word = choice.get("finish_reason")
             if isinstance(word, str) and word.lower() in FAILURES:
@@ -629,7 +638,6 @@ ANSWERS = AnswerCodec(
     check_chunk=check_plain_chunk,
     complete=complete_answer,
     streamed_text=WORDS,
-    finish_stripped_chunk=finish_stripped_chunk,
     chunk_rewrite=MisreadChunks,
     find_beginning=find_words,
 )

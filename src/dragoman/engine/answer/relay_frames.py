@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.dialects.dialect import ChunkRewrite, FrameForm, unchanged
+from dragoman.dialects.dialect import ChunkRewrite, FrameForm
 from dragoman.dialects.shared.split_surrogates import HalfPairs
 from dragoman.engine.answer.frame_template import FrameTemplate, without_members
 from dragoman.engine.answer.relay_observer import RelayObserver
@@ -52,14 +52,14 @@ _decode_typed = msgspec.json.Decoder(_Typed).decode
 
 class RelayFrames:
     """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
-    chunks. `check` raises DecodeError unless a chunk is plainly without them, `tidy` gives what goes out in place of a
-    chunk that had some, or None. `unasked` are further keys to take out, which chunks mostly have with `null`.
-    `observer` counts words. `rewrite` writes chunks that clients misread. `form` is what clients read of a frame.
-    `skipped` counts frames that could not be read."""
+    chunks. `check` raises DecodeError unless a chunk is plainly without them. `unasked` are further keys to take out,
+    which chunks mostly have with `null`. `observer` counts words. `rewrite` writes chunks that clients misread, and
+    what is left of those that had such keys. `form` is what clients read of a frame. `skipped` counts frames that could
+    not be read."""
 
     __slots__ = (
         *("_check", "_form", "_halves", "_held", "_leftovers", "_marks", "_nulls", "_observer", "_open"),
-        *("_redact", "_rewrite", "_template", "_tidy", "_unasked", "_within", "_words", "skipped"),
+        *("_redact", "_rewrite", "_template", "_unasked", "_within", "_words", "skipped"),
     )
 
     def __init__(
@@ -68,7 +68,6 @@ class RelayFrames:
         leftovers: frozenset[str] = frozenset(),
         check: Callable[[bytes], object] | None = None,
         *,
-        tidy: Callable[[Any], Any | None] = unchanged,
         unasked: frozenset[str] = frozenset(),
         observer: RelayObserver | None = None,
         rewrite: ChunkRewrite | None = None,
@@ -78,7 +77,6 @@ class RelayFrames:
         self._form = form
         self._check = check
         self._unasked = _marks(unasked)
-        self._tidy = tidy
         self._rewrite = rewrite
         self._leftovers = leftovers | unasked
         self._marks = _marks(self._leftovers)
@@ -279,7 +277,7 @@ class RelayFrames:
             self._check, self._template = None, self._new_template()
         if pieces == [chunk] and read == payload:
             return None  # a text or a value that looks like a mark
-        return [one for piece in pieces if piece and (one := self._tidy(piece)) is not None]
+        return [piece for piece in pieces if piece]
 
     def _begin(self, data: bytes) -> bytes:
         """The beginning of a frame that is too long to be held."""

@@ -424,7 +424,6 @@ class Translation:
                 redact,
                 leftovers,
                 answers.check_chunk,
-                tidy=answers.finish_stripped_chunk,
                 unasked=unasked if self._undo.usage else frozenset(),
                 observer=observer,
                 rewrite=rewrite,
