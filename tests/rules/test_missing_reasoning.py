@@ -12,7 +12,7 @@ from dragoman.profiles.facts import Facts
 from dragoman.rules.shape.missing_reasoning import missing_reasoning
 
 TOOL_TURNS = facts(reasoning_required="tool-turns", reasoning_default=True, reasoning_field="reasoning_content")
-LAST_TURN = facts("anthropic", reasoning_required="last-tool-turn")
+LAST_TURN = facts("anthropic", reasoning_required="last-tool-turn", thinking_form="budget")
 CALLED = "user: Hi\nassistant: One\ncall f(a) {}\nresult a: 1"
 
 
@@ -132,10 +132,12 @@ def test_an_empty_reasoning_item_is_no_thinking() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "kind"), [("anthropic/claude-sonnet-4-5", "enabled"), ("anthropic/claude-sonnet-4-6", "adaptive")]
+    ("target", "kind", "then"),
+    [("anthropic/claude-sonnet-4-5", "enabled", "disabled"), ("anthropic/claude-sonnet-4-6", "adaptive", "adaptive")],
 )
-def test_thinking_that_is_only_asked_to_be_shown_is_left_off_too(target: str, kind: str) -> None:
-    """A Gemini client asks for thoughts; Claude thinks for it, but not over a turn whose thinking is gone."""
+def test_thinking_that_is_only_asked_to_be_shown_is_left_off_too(target: str, kind: str, then: str) -> None:
+    """A Gemini client asks for thoughts; Claude thinks for it, but not by a budget over a turn whose thinking is
+    gone."""
     call = {"functionCall": {"name": "f", "args": {}}}
     answer = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
     turns = [{"role": "user", "parts": [{"text": "Hi"}]}]
@@ -145,4 +147,25 @@ def test_thinking_that_is_only_asked_to_be_shown_is_left_off_too(target: str, ki
     turns += [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
     tools = [{"functionDeclarations": [{"name": "f"}]}]
     later = adapt({"contents": turns, "tools": tools, **config}, source="gemini", target=target)
-    assert later.json["thinking"] == {"type": "disabled"}
+    assert later.json["thinking"]["type"] == then
+
+
+def test_a_model_that_decides_itself_when_to_think_need_not_have_thought_on_the_last_tool_turn() -> None:
+    """Claude Code on Sonnet 4.6: the second step of a loop often has no thinking. It was recorded as accepted."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
+    request = {
+        "max_tokens": 32000,
+        "thinking": {"type": "adaptive"},
+        "output_config": {"effort": "medium"},
+        "messages": [
+            MESSAGES[0],
+            {"role": "assistant", "content": [{"type": "text", "text": "One"}, call]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "1"}]},
+        ],
+        "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+    }
+    assert sent(request, "anthropic/claude-sonnet-4-6", source="anthropic").changes == []
+    request["thinking"] = {"type": "enabled", "budget_tokens": 2048}
+    by_budget = sent(request, "anthropic/claude-sonnet-4-6", source="anthropic")
+    assert by_budget.json["thinking"] == {"type": "disabled"}
+    assert [change[0] for change in by_budget.changes] == ["missing-reasoning"]

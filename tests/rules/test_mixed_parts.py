@@ -27,7 +27,22 @@ def test_thinking_comes_first_then_text_then_calls(name: str) -> None:
     assert done.conversation.messages[0] is done.ask.conversation.messages[0]
 
 
+IN_ORDER = facts("anthropic", text_after_call="refuses")
+
+
+def test_where_the_order_says_something_only_the_text_behind_a_call_moves() -> None:
+    before = "~ Hm\nassistant: A\n+ ~ Oh\ncall f(a) {}\n+ ~ Ah\ncall f(b) {}\n+ B"
+    done = run(mixed_parts, f"user: Hi\n\n{before}", IN_ORDER, source="anthropic")
+    kinds = [type(part).__name__ for part in done.conversation.messages[1].parts]
+    assert kinds == ["Reasoning", "Text", "Reasoning", "Text", "Call", "Reasoning", "Call"]
+    assert done.changes == [("/messages/1", "order", False)]
+
+
 UNTOUCHED = {
+    "thinking after a text, where only texts behind calls are refused": (
+        "assistant: A\n+ ~ Hm\ncall f(a) {}",
+        IN_ORDER,
+    ),
     "calls after text": ("~ Hm\nassistant: A\ncall f(a) {}", REFUSES),
     "calls alone": ("call f(a) {}\ncall f(b) {}", REFUSES),
     "a target that takes any order": ("call f(a) {}\n+ A", facts(mixed_parts="accepts")),
@@ -53,4 +68,7 @@ def test_adapt_for_real_providers() -> None:
     assert done.json["messages"][1]["content"] == "A"
     assert [call["id"] for call in done.json["messages"][1]["tool_calls"]] == ["a"]
     assert done.changes == [("mixed-parts", "/messages/1", "order", False)]
-    assert sent(body, "anthropic/claude-opus-4-8").json["messages"] == body["messages"]
+    claude = sent(body, "anthropic/claude-opus-4-8")
+    assert claude.json["messages"][1]["content"] == content[::-1]
+    assert claude.changes == [("mixed-parts", "/messages/1", "order", False)]
+    assert sent(body, "anthropic-compatible/some-model").json["messages"] == body["messages"]

@@ -107,7 +107,7 @@ class Need(StrEnum):
     TOOL_EXCHANGES = "tool-exchanges"
     """With every turn of the model between two of the user, if one of them calls tools: also with later words."""
     LAST_TOOL_TURN = "last-tool-turn"
-    """The last turn that calls tools begins with it."""
+    """The last turn that calls tools begins with it, if thinking has a budget."""
 
 
 NEEDS_FILLED = (Need.TOOL_TURNS, Need.TOOL_EXCHANGES)
@@ -281,7 +281,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     system_only: Annotated[
         Stance, asked("nothing but system messages", "system Say hello.; end", also=("+tools; system Say hello.",))
     ] = UNKNOWN
-    mixed_parts: Annotated[
+    mixed_parts: Annotated[Stance, Meta(description="thinking, texts and calls of one turn in any order")] = ACCEPTS
+    text_after_call: Annotated[
         Stance, asked("text after a call in one turn", "user; call a > I look.; result a; assistant")
     ] = ACCEPTS
     text_beside_calls: Annotated[

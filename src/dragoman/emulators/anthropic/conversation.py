@@ -179,6 +179,7 @@ def _check_answered(turn: ClaudeTurn, following: ClaudeTurn | None) -> None:
             raise AnthropicRefusal(f"messages.{i}.content.{j}: `tool_use` ids must be unique")
         calls[block["id"]] = None
     answered = set(_leading_results(following)) if following and following.role == "user" else set()
+    answered -= set(_calls_before_texts(turn))
     missing = [call for call in calls if call not in answered]
     if missing:
         raise AnthropicRefusal(
@@ -186,6 +187,12 @@ def _check_answered(turn: ClaudeTurn, following: ClaudeTurn | None) -> None:
             f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the next "
             "message."
         )
+
+
+def _calls_before_texts(turn: ClaudeTurn) -> list[str]:
+    """The ids of the calls that a text of their turn follows. Their results do not count (recorded in May 2026)."""
+    last = max((at for at, (_, _, block) in enumerate(turn.blocks) if block["type"] == "text"), default=0)
+    return [block["id"] for _, _, block in turn.blocks[:last] if block["type"] == "tool_use"]
 
 
 def _leading_results(turn: ClaudeTurn) -> Iterator[str]:

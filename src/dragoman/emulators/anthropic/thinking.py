@@ -42,7 +42,7 @@ def check_blocks(messages: list[dict[str, Any]], model: ClaudeModel, strict: boo
 
 
 def _check_block(block: dict[str, Any], at: str, model: ClaudeModel, strict: bool) -> None:
-    if not block["thinking"] and (model.before(4, 7) or not block["signature"]):
+    if not block["thinking"] and (model.before(4, 6) or not block["signature"]):
         raise AnthropicRefusal(f"{at}.thinking: each thinking block must contain thinking")
     if check_signature(issuer(model.name), block["signature"], strict, content=block["thinking"]) != "ok":
         raise AnthropicRefusal(f"{at}: Invalid `signature` in `thinking` block")

@@ -18,7 +18,7 @@ def _calling(calls: tuple[JsonObject, ...], before: str, after: str) -> tuple[Js
 
 SAY = Phrases(
     calling=_calling,
-    lacks=words_of("inline_system list_content mixed_parts system_only trailing_space"),
+    lacks=words_of("inline_system list_content text_after_call system_only trailing_space"),
 )
 FORM = RequestForm(
     last_turn=SAY.hi,

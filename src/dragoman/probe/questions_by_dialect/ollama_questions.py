@@ -39,7 +39,7 @@ SAY = Phrases(
     nothing=None,
     words={"list_content": ("content",)},
     lacks=words_of(
-        "calls_apart empty_beside inline_system message_name mixed_parts part_fields several_texts "
+        "calls_apart empty_beside inline_system message_name text_after_call part_fields several_texts "
         "system_only system_parts trailing_space"
     ),
 )

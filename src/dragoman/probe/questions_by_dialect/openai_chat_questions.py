@@ -44,7 +44,7 @@ SAY = Phrases(
     calling=_calling,
     nothing=None,
     words={"no_parts": ("null",), "no_user_parts": ("null",)},
-    lacks=words_of("inline_system mixed_parts trailing_space"),
+    lacks=words_of("inline_system text_after_call trailing_space"),
 )
 FORM = RequestForm(
     last_turn=user(),

@@ -53,7 +53,7 @@ SAY = Phrases(
     calling=_calling,
     results=_results,
     tool=_tool,
-    lacks=words_of("calls_apart inline_system list_content message_name mixed_parts system_only trailing_space"),
+    lacks=words_of("calls_apart inline_system list_content message_name text_after_call system_only trailing_space"),
 )
 FORM = RequestForm(
     turns_at="input",

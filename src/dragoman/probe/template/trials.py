@@ -142,7 +142,7 @@ _LISTS_REFUSED = {
 }
 _LISTS_ACCEPTED = {"list_content": ACCEPTS, "several_texts": ACCEPTS}
 _ASKED_OTHERWISE = frozenset(_LISTS_REFUSED) | {
-    *("empty_beside", "inline_system", "message_name", "mixed_parts"),
+    *("empty_beside", "inline_system", "message_name", "text_after_call"),
     *("repeated_last", "trailing_space", "unknown_fields"),
 }
 """Facts about which a template says nothing, or that the trials of lists settle."""

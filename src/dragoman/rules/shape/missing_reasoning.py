@@ -2,7 +2,7 @@
 
 Some models refuse a tool turn without its thinking, or also the words that follow the tools' results. The calls were
 made by another model, so a filler of one space stands in. Others refuse a last tool turn that does not begin with
-thinking: for them thinking is turned off in this request.
+thinking, if thinking has a budget: for them thinking is turned off in this request.
 
 Loses nothing if a filler stands in. Turning thinking off loses authority: the client asked for it.
 
@@ -30,7 +30,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Reasoning, Text
 from dragoman.conversation.settings import Thinking
-from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need
+from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, ThinkingForm
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import find_demanding, thinks
 from dragoman.rules.rewriting import Edit, rewrite_indexed, rewrite_settings
@@ -51,7 +51,7 @@ def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     if facts.reasoning_required in NEEDS_FILLED:
         return _filled(conversation, facts)
-    return _turned_off(conversation)
+    return _turned_off(conversation, facts)
 
 
 def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
@@ -68,10 +68,11 @@ def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
     return rewrite_indexed(conversation, fill)
 
 
-def _turned_off(conversation: Conversation) -> Rewrite:
-    if not _loop_without_thinking(conversation.messages):
-        return Rewrite(conversation)
+def _turned_off(conversation: Conversation, facts: Facts) -> Rewrite:
     before = conversation.settings.thinking
+    by_budget = facts.thinking_form is ThinkingForm.BUDGET or (before is not None and before.budget is not None)
+    if not by_budget or not _loop_without_thinking(conversation.messages):
+        return Rewrite(conversation)
     did = "turned thinking off: the last tool turn has none"
     note = Note(did, key="thinking", loses=Loss.AUTHORITY, before=before, after=False)
     return rewrite_settings(conversation, [note], thinking=Thinking(on=False))
