@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -143,3 +144,21 @@ class NativeApi(EmulatedProvider, ABC):
 
     def count_tokens(self, request: ReceivedRequest) -> Any:
         return {"input_tokens": max(1, self.count_prompt(request))}
+
+
+Known = Callable[[str], bool]
+
+
+def without_unknown_fields(request: ReceivedRequest, turns: str, in_request: Known, in_turn: Known) -> ReceivedRequest:
+    """What a server judges that ignores fields: the request with only those of its own and of its turns that are known.
+    `store` is no such field: servers that ignore others refuse it."""
+    body = request.body
+    if not isinstance(body, dict):
+        return request
+    kept = {key: value for key, value in body.items() if in_request(key) or key == "store"}
+    if isinstance(kept.get(turns), list):
+        kept[turns] = [
+            {key: value for key, value in turn.items() if in_turn(key)} if isinstance(turn, dict) else turn
+            for turn in kept[turns]
+        ]
+    return replace(request, body=kept)

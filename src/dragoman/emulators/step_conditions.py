@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from dragoman.emulators.echo_answer import declared_tools, request_turns
+from dragoman.emulators.plausible.request_view import Speaker, view_request
 from dragoman.emulators.provider import ReceivedRequest
+from dragoman.emulators.request_members import declared_functions, request_turns
 from dragoman.emulators.schema_sample import REPEATED_REPEAT
 
 CONDITIONS = ("tool", "results", "turn", "matches", "model")
 LONGEST_PATTERN = 500
 SEARCHED = 20_000
 """Characters of a text that a pattern is searched in."""
-_RESULTS = ("tool_result", "function_call_output", "custom_tool_call_output")
 _ASSISTANTS = ("assistant", "model")
 
 
@@ -50,8 +50,8 @@ class StepCondition:
     def holds(self, request: ReceivedRequest) -> bool:
         body = request.body if isinstance(request.body, dict) else {}
         return (
-            (self.tool is None or any(name == self.tool for name, _ in declared_tools(body)))
-            and (self.results is None or count_results(_items(body)) == self.results)
+            (self.tool is None or any(name == self.tool for name, _, _ in declared_functions(body)))
+            and (self.results is None or _count_results(body) == self.results)
             and (self.turn is None or next_turn(_items(body)) == self.turn)
             and (self.matches is None or _is_found(self.matches, body))
             and (self.model is None or fnmatchcase(request.model, self.model))
@@ -105,19 +105,8 @@ def _items(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
-def count_results(items: list[dict[str, Any]]) -> int:
-    """The tool results in a conversation."""
-    return sum(_is_result(one) for item in items for one in (item, *_parts(item)))
-
-
-def _is_result(value: dict[str, Any]) -> bool:
-    named = value.get("role") == "tool" or value.get("type") in _RESULTS
-    return named or "functionResponse" in value or "function_response" in value
-
-
-def _parts(item: dict[str, Any]) -> list[dict[str, Any]]:
-    parts = item.get("parts") or item.get("content")
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+def _count_results(body: dict[str, Any]) -> int:
+    return sum(one.speaker is Speaker.RESULT for one in view_request(body).sayings)
 
 
 def next_turn(items: list[dict[str, Any]]) -> int:

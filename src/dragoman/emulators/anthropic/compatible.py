@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.emulators.anthropic.emulator import Anthropic
 from dragoman.emulators.anthropic.fields import FIELDS
-from dragoman.emulators.known_fields import without_unknown_fields
+from dragoman.emulators.native_api import without_unknown_fields
 from dragoman.emulators.provider import ErrorResponse, ReceivedRequest
 from dragoman.emulators.rate_limits import ANTHROPIC_COMPATIBLE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.emulators.gemini.emulator import Gemini
 from dragoman.emulators.gemini.messages import STUDIO
 from dragoman.emulators.gemini.proto import camel
-from dragoman.emulators.known_fields import without_unknown_fields
+from dragoman.emulators.native_api import without_unknown_fields
 from dragoman.emulators.provider import ErrorResponse, ReceivedRequest
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.echo_answer import asked_schema, declared_functions
 from dragoman.emulators.plausible.attachments import describe_attachment
 from dragoman.emulators.plausible.computer_use import screen_verbs
 from dragoman.emulators.plausible.hosted_tools import HostedTool, hosted_kind, hosted_tools
 from dragoman.emulators.plausible.workspace_tools import is_workspace, workspace_verbs
 from dragoman.emulators.provider import Hosted
+from dragoman.emulators.request_members import asked_schema, declared_functions
 
 _SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instructions")
 _SYSTEM_ROLES = ("system", "developer")
