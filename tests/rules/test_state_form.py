@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.corpus import unmasked
-from tests.rules.runs import sent
+from tests.rules.runs import facts, sent
 
 from dragoman.conversation.parts import Opaque, Origin
 from dragoman.rules.state_form import can_be_real
@@ -24,7 +24,10 @@ def text(blob: bytes, cut: int = 0) -> str:
 
 
 def real(kind: str, value: str, knows_skips: bool = False) -> bool:
-    return can_be_real(Opaque(kind=kind, json=orjson.dumps(value), origin=Origin("d")), knows_skips)
+    return can_be_real(
+        Opaque(kind=kind, json=orjson.dumps(value), origin=Origin("d")),
+        facts(signature_skip="a" if knows_skips else ""),
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_what_recordings_hide_gets_the_form_of_a_real_one(kind: str, recorded: s
 
 def test_a_slash_may_be_written_with_a_backslash() -> None:
     value = b'"' + text(b"\x12\x30" + b"\xff" * 48).replace("/", "\\/").encode() + b'"'
-    assert can_be_real(Opaque(kind="signature", json=value, origin=Origin("d")), False)
+    assert can_be_real(Opaque(kind="signature", json=value, origin=Origin("d")), facts())
 
 
 @pytest.mark.parametrize("knows", [True, False])
@@ -120,7 +123,7 @@ def test_encrypted_state(value: str, expected: bool) -> None:
 )
 def test_an_entry_of_the_details(entry: dict[str, object], expected: bool) -> None:
     state = Opaque(kind="reasoning_details", json=orjson.dumps(entry), origin=Origin("openai-chat"))
-    assert can_be_real(state, False) is expected
+    assert can_be_real(state, facts()) is expected
 
 
 @given(st.binary(max_size=80), st.sampled_from(["signature", "encrypted_content", "reasoning_details"]))
@@ -128,7 +131,7 @@ def test_an_entry_of_the_details(entry: dict[str, object], expected: bool) -> No
 def test_any_bytes_get_an_answer(value: bytes, kind: str) -> None:
     quoted = orjson.dumps(b64encode(value).decode())
     for json in (quoted, b'"' + value.replace(b'"', b"") + b'"', b'{"data":' + quoted + b"}"):
-        assert can_be_real(Opaque(kind=kind, json=json, origin=Origin("d")), False) in (True, False)
+        assert can_be_real(Opaque(kind=kind, json=json, origin=Origin("d")), facts()) in (True, False)
 
 
 def test_what_was_cut_is_left_out_for_its_own_provider() -> None:
