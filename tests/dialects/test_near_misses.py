@@ -1377,3 +1377,22 @@ def test_a_template_reads_the_function_of_every_call(call: dict[str, Any]) -> No
     done = adapt({"messages": turns}, source=CHAT, target="strict-template/m")
     assert done.json["messages"][1]["tool_calls"][0]["function"]["name"] == "look"
     assert judge("strict-template", "m", done.path, done.headers, done.body) is None
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "reasoning", "summary": []},
+        ITEM_CALL,
+        {"type": "custom_tool_call", "call_id": "c1", "name": "look", "input": "x"},
+        ITEM_OUTPUT,
+    ],
+    ids=lambda item: item["type"],
+)
+def test_an_item_whose_id_is_null(item: dict[str, Any]) -> None:
+    """So SDKs for Python write an item that they read without one."""
+    ask = parse(RESPONSES, {"input": [said("user", "Hi"), {**item, "id": None}]})
+    assert same(
+        ask.conversation.messages, parse(RESPONSES, {"input": [said("user", "Hi"), item]}).conversation.messages
+    )
+    assert [(miss.kind, miss.at) for miss in ask.conversation.near_misses] == [(Miss.NULL, "/input/1/id")]

@@ -165,3 +165,14 @@ def test_a_result_may_have_an_id_of_any_form() -> None:
     asked = {"input": [HI, CALL, {**OUTPUT, "id": "output_1"}]}
     done = sent(asked, "openai-responses/gpt-5.6", source=RESPONSES)
     assert (done.json["input"], done.changes) == (asked["input"], [])
+
+
+@pytest.mark.parametrize("identity", [None, "msg_1"])
+def test_thinking_between_two_messages_of_one_turn(identity: str | None) -> None:
+    """The second message has no id, or the one of the first: stored thinking before it lost what must follow it."""
+    asked = {"input": [HI, message("msg_1"), {**THOUGHT, "id": "rs_1"}, message(identity, "Bye"), HI]}
+    done = sent(asked, "openai-responses/gpt-5.6", source=RESPONSES)
+    assert [item.get("type") for item in done.json["input"]] == [HI.get("type"), "message", "message", HI.get("type")]
+    assert ("item-id-form", "/input/2", "metadata", False) in done.changes
+    whole = {"input": [HI, message("msg_1"), {**THOUGHT, "id": "rs_1"}, message("msg_2", "Bye"), HI]}
+    assert not sent(whole, "openai-responses/gpt-5.6", source=RESPONSES).changes

@@ -159,13 +159,14 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
         log.note(Miss.PART)  # nothing else has a summary
         fields = {"type": b'"reasoning"', **fields}
         return _repair_item(render_object(fields), log) or render_object(fields)
-    null = _NOT_NULL.get(text_of(fields.get("type"))) if fields is not None else None
-    if fields is None or null is None:
+    kind = text_of(fields.get("type")) if fields is not None else ""
+    if fields is None or kind not in _NOT_NULL:
         return None
-    if fields.get(null) == b"null":
+    null = next((name for name in _NOT_NULL[kind] if fields.get(name) == b"null"), None)
+    if null is not None:
         log.note(Miss.NULL, f"/{null}", fields.pop(null))
         return _repair_item(render_object(fields), log) or render_object(fields)
-    if null != "content":
+    if kind != "reasoning":
         return None
     if fields.get("summary", b"null") != b"null":
         return _repair_summary(fields, log)
@@ -173,8 +174,14 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
     return render_object({**fields, "summary": b"[]"})
 
 
-_NOT_NULL = {"reasoning": "content", "function_call": "namespace", "custom_tool_call": "namespace"}
-"""The member of an item that SDKs write as null, and that is a value or absent."""
+_NOT_NULL = {
+    "reasoning": ("content", "id"),
+    "function_call": ("namespace", "id"),
+    "custom_tool_call": ("namespace", "id"),
+    "function_call_output": ("id",),
+    "custom_tool_call_output": ("id",),
+}
+"""Members of an item that SDKs write as null, and that are a value or absent."""
 
 
 def _repair_summary(fields: Fields, log: MissLog) -> Json | None:

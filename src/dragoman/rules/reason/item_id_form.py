@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message
+from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import REFERENCE, Call, Extras, Opaque, Part, Reasoning, Result, Text
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
@@ -40,6 +40,8 @@ _IDS = ID, ITEM_ID = "id", "item.id"
 """The id of an item that is one part, and that of a message, which its first part carries."""
 _NAMED: Mapping[type[Part], str] = {Call: "call", Result: "result"}
 """Parts that are items by themselves, and what the fact calls them. Results may have ids of any form."""
+Followers = Mapping[int, Part | None]
+"""The part after each thought, by the identity of the thought."""
 _NO_FIELDS: Mapping[str, bytes] = {}
 
 
@@ -57,8 +59,9 @@ def item_id_form(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     messages: list[Message] = []
     seen: set[bytes] = set()
+    followers = _find_followers(conversation.messages) if is_kept else None
     for message in conversation.messages:
-        cleaned = _clean(message, facts, is_kept, seen, notes)
+        cleaned = _clean(message, facts, followers, seen, notes)
         if cleaned.parts or not message.parts:
             messages.append(cleaned)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
@@ -70,8 +73,9 @@ def _are_in_order(messages: Sequence[Message], facts: Facts, is_kept: bool) -> b
     forms = {kind: b'"' + form.encode() for kind, form in facts.item_ids.items()}
     of_message, of_reasoning = (forms.get(kind, b'"') for kind in ("message", "reasoning"))
     ids: list[bytes] = []
+    thinks = False
     for message in messages:
-        thinks = False
+        thinks = thinks and message.role is Role.ASSISTANT
         if message.extras is not None and (found := message.extras.fields.get(ID)) is not None:
             ids.append(found)
             if not found.startswith(of_message):
@@ -104,11 +108,12 @@ def _is_proven(part: Part, facts: Facts) -> bool:
     return part.state is not None and fits(part.state, facts)  # type: ignore[attr-defined]
 
 
-def _clean(message: Message, facts: Facts, is_kept: bool, seen: set[bytes], notes: list[Note]) -> Message:
+def _clean(message: Message, facts: Facts, followers: Followers | None, seen: set[bytes], notes: list[Note]) -> Message:
+    """`followers`: of thinking; None if nothing is stored."""
     parts: list[Part] = []
-    for part, follower in zip(message.parts, _followers(message.parts), strict=True):
+    for part in message.parts:
         if type(part) is Reasoning:
-            if _lost(part, follower, is_kept, seen, facts):
+            if _lost(part, followers, seen, facts):
                 notes.append(Note("left out thinking that only another provider keeps", message, part, before=part))
                 continue
         elif type(part) is Opaque:
@@ -134,15 +139,17 @@ def _same(parts: list[Part], message: Message) -> bool:
     return all(one is other for one, other in zip(parts, message.parts, strict=True))
 
 
-def _followers(parts: tuple[Part, ...]) -> list[Part | None]:
-    """For each part the next one that is no thinking."""
-    followers: list[Part | None] = []
+def _find_followers(messages: Sequence[Message]) -> Followers:
+    """For each thought the next part of the model's that is none, perhaps in its next message."""
+    followers: dict[int, Part | None] = {}
     follower: Part | None = None
-    for part in reversed(parts):
-        followers.append(follower)
-        if type(part) is not Reasoning:
-            follower = part
-    followers.reverse()
+    for message in reversed(messages):
+        follower = follower if message.role is Role.ASSISTANT else None
+        for part in reversed(message.parts):
+            if type(part) is Reasoning:
+                followers[id(part)] = follower
+            else:
+                follower = part
     return followers
 
 
@@ -155,15 +162,16 @@ def _is_repeated(block: Opaque, seen: set[bytes]) -> bool:
     return False
 
 
-def _lost(part: Reasoning, follower: Part | None, is_kept: bool, seen: set[bytes], facts: Facts) -> bool:
+def _lost(part: Reasoning, followers: Followers | None, seen: set[bytes], facts: Facts) -> bool:
     if part.extras is None or ID not in part.extras.fields:
         return False
     identity = part.extras.fields[ID]
     if identity in seen or not _fits(identity, "reasoning", facts):
         return True
     seen.add(identity)
-    if not is_kept:
+    if followers is None:
         return not _is_proven(part, facts)
+    follower = followers.get(id(part))
     if type(follower) is not Text:
         return False
     named = follower.extras.fields.get(ITEM_ID) if follower.extras is not None else None
