@@ -25,8 +25,8 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.hints import with_hint
-from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
-from dragoman.dialects.shared.rendering import Pieces, leading_systems
+from dragoman.dialects.shared.ownership import end_object, own_block, plain_or_sealed
+from dragoman.dialects.shared.rendering import Pieces, leading_systems, render_each, system_message
 from dragoman.errors import Unrepresentable
 
 _HEADS = {
@@ -90,10 +90,9 @@ def _render_message(message: Message, parts: Sequence[Part], out: Pieces) -> Non
     if type(only) is Text and only.hint is None and only.extras is None and not message.role_text:
         out.append(only.literal)
     else:
-        _render_blocks(parts, out)
-    if message.extras is not None and message.extras.dialect == NAME:
-        render_extras(message.extras, NAME, out)
-    out.append(b"}")
+        render_each(parts, render_block, out)
+    extras = message.extras
+    end_object(extras if extras is not None and extras.dialect == NAME else None, NAME, out)
 
 
 def _is_bare(result: Result) -> bool:
@@ -107,12 +106,9 @@ def _is_bare(result: Result) -> bool:
 
 def render_system(messages: Sequence[Message]) -> Json | None:
     """The `system` field: one string if it can be, else blocks."""
-    count = leading_systems(messages)
-    if count == 0:
+    message = system_message(messages)
+    if message is None:
         return None
-    if count > 1:
-        raise Unrepresentable("several system messages for one system field", item=messages[1].at)
-    message = messages[0]
     parts = message.parts
     if len(parts) == 1 and type(parts[0]) is Text and not message.listed and parts[0].hint is None:
         return parts[0].literal
@@ -121,17 +117,8 @@ def render_system(messages: Sequence[Message]) -> Json | None:
 
 def render_blocks(parts: Sequence[Part]) -> bytes:
     out: Pieces = []
-    _render_blocks(parts, out)
+    render_each(parts, render_block, out)
     return b"".join(out)
-
-
-def _render_blocks(parts: Sequence[Part], out: Pieces) -> None:
-    mark = b"["
-    for part in parts:
-        out.append(mark)
-        render_block(part, out)
-        mark = b","
-    out.append(b"]" if parts else b"[]")
 
 
 def render_block(part: Part, out: Pieces) -> None:
@@ -148,8 +135,7 @@ def render_block(part: Part, out: Pieces) -> None:
     writer(part, out)
     if part.hint is not None:
         out += (b',"cache_control":', part.hint.json)
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)
 
 
 def _render_text(part: Text, out: Pieces) -> None:

@@ -12,8 +12,8 @@ from dragoman.conversation.parts import CacheHint, Call, Json, Media, Opaque, Pa
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.media import render_media
 from dragoman.dialects.bedrock.message_parse import CACHE_POINT, HINTS
-from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras, require_own
-from dragoman.dialects.shared.rendering import Pieces, leading_systems
+from dragoman.dialects.shared.ownership import end_object, own_block, plain_or_sealed, require_own
+from dragoman.dialects.shared.rendering import Pieces, leading_systems, system_message
 from dragoman.errors import Unrepresentable
 
 _HEADS = {
@@ -45,18 +45,13 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
 def _render_message(message: Message, parts: Sequence[Part], out: Pieces) -> None:
     out.append(b',{"role":%b,"content":' % quote(message.role_text) if message.role_text else _HEADS[message.role])
     _render_blocks(parts, out)
-    render_extras(message.extras, NAME, out)
-    out.append(b"}")
+    end_object(message.extras, NAME, out)
 
 
 def render_system(messages: Sequence[Message]) -> Json | None:
     """The `system` field: a list of blocks."""
-    count = leading_systems(messages)
-    if count == 0:
-        return None
-    if count > 1:
-        raise Unrepresentable("several system messages for one system field", item=messages[1].at)
-    return render_blocks(messages[0].parts)
+    message = system_message(messages)
+    return None if message is None else render_blocks(message.parts)
 
 
 def render_blocks(parts: Sequence[Part]) -> bytes:
@@ -117,8 +112,7 @@ def _render_call(part: Call, out: Pieces) -> None:
     if part.arguments[:1] != b"{":
         raise Unrepresentable(f"arguments of {part.name} that are no object")
     out += (b'"toolUse":{"toolUseId":', quote(part.id), b',"name":', quote(part.name), b',"input":', part.arguments)
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)
 
 
 def _render_result(part: Result, out: Pieces) -> None:
@@ -126,8 +120,7 @@ def _render_result(part: Result, out: Pieces) -> None:
     _render_blocks(() if _says_nothing(part.parts) else part.parts, out)
     if part.is_error:
         out.append(b',"status":"error"')
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)
 
 
 def _says_nothing(parts: Sequence[Part]) -> bool:
@@ -143,8 +136,8 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
     out += (b'"reasoningContent":{"reasoningText":{"text":', part.text.literal if part.text is not None else EMPTY)
     if held is not None:
         out += (b',"signature":', plain_or_sealed(held, StateKind.SIGNATURE))
-    render_extras(part.extras, NAME, out)
-    out.append(b"}}")
+    end_object(part.extras, NAME, out)
+    out.append(b"}")
 
 
 RENDERERS: dict[type[Part], Callable[..., None]] = {

@@ -14,7 +14,7 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import FIELD, USER, Message
 from dragoman.conversation.parts import Json, Media, MediaKind, Part, Plain
 from dragoman.dialects.cohere import NAME
-from dragoman.dialects.shared.ownership import render_extras
+from dragoman.dialects.shared.ownership import end_object
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
@@ -88,8 +88,7 @@ def render_document(part: Part, out: Pieces) -> None:
         out.append(literal)
         return
     out += (b'{"data":', _render_content(part, literal))
-    render_extras(part.extras, NAME, out, _INSIDE)
-    out.append(b"}")
+    end_object(part.extras, NAME, out, _INSIDE)
 
 
 def _render_content(part: Media, literal: Json) -> Json:

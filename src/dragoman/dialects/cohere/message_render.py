@@ -27,9 +27,9 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.cohere import NAME
 from dragoman.dialects.cohere.documents import is_documents, render_document
-from dragoman.dialects.shared.ownership import own_block, render_extras
+from dragoman.dialects.shared.ownership import end_object, own_block
 from dragoman.dialects.shared.parsing import data_url
-from dragoman.dialects.shared.rendering import Pieces
+from dragoman.dialects.shared.rendering import Pieces, render_each
 from dragoman.errors import Unrepresentable
 
 _HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}
@@ -64,8 +64,7 @@ def _plain(message: Message, out: Pieces) -> None:
     head = b',{"role":%b,"content":' % quote(message.role_text) if message.role_text else _HEADS[message.role]
     out.append(head)
     _content(message.parts, message.listed, out)
-    render_extras(message.extras, NAME, out)
-    out.append(b"}")
+    end_object(message.extras, NAME, out)
 
 
 def _assistant(message: Message, out: Pieces, listed: bool) -> None:
@@ -85,8 +84,7 @@ def _assistant(message: Message, out: Pieces, listed: bool) -> None:
     if citations:
         out += (b',"citations":[', b",".join([_citation(part) for part in citations]), b"]")
     _calls(calls, out)
-    render_extras(message.extras, NAME, out)
-    out.append(b"}")
+    end_object(message.extras, NAME, out)
 
 
 def _plan(content: list[Part]) -> Text | None:
@@ -111,8 +109,7 @@ def _calls(calls: list[Call], out: Pieces) -> None:
             raise Unrepresentable(f"a call of the custom tool {call.name} in a Cohere request")
         out += (mark, b'{"id":', quote(call.id), b',"type":"function","function":{"name":', quote(call.name))
         out += (b',"arguments":', text_of_arguments(call), b"}")
-        render_extras(call.extras, NAME, out)
-        out.append(b"}")
+        end_object(call.extras, NAME, out)
         mark = b","
     if calls:
         out.append(b"]")
@@ -126,8 +123,7 @@ def _result(part: Part, out: Pieces) -> None:
         _content(part.parts, part.listed, out)
     else:
         out.append(b"[]" if part.listed else EMPTY)
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)
 
 
 def _content(parts: Sequence[Part], listed: bool, out: Pieces) -> None:
@@ -136,12 +132,7 @@ def _content(parts: Sequence[Part], listed: bool, out: Pieces) -> None:
     if type(only) is Text and only.extras is None:
         out.append(only.literal)
         return
-    mark = b"["
-    for part in parts:
-        out.append(mark)
-        render_part(part, out)
-        mark = b","
-    out.append(b"]" if parts else b"[]")
+    render_each(parts, render_part, out)
 
 
 def render_part(part: Part, out: Pieces) -> None:
@@ -154,16 +145,14 @@ def render_part(part: Part, out: Pieces) -> None:
 
 def _render_text(part: Text, out: Pieces) -> None:
     out += (b'{"type":"text","text":', part.literal)
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)
 
 
 def _render_thinking(part: Reasoning, out: Pieces) -> None:
     if part.state is not None or part.text is None:
         raise Unrepresentable("the opaque state of thinking in a Cohere request")
     out += (b'{"type":"thinking","thinking":', part.text.literal)
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)
 
 
 def _render_media(part: Media, out: Pieces) -> None:
@@ -183,8 +172,7 @@ def _render_image(part: Media, source: Inline | Remote, out: Pieces) -> None:
     if part.detail is not None:
         out += (b',"detail":', quote(part.detail))
     out.append(b"}")
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)
 
 
 def _render_opaque(part: Opaque, out: Pieces) -> None:

@@ -34,8 +34,8 @@ from dragoman.conversation.parts import (
 from dragoman.dialects.families.tool_names import ToolNames
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import parse_response
-from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
-from dragoman.dialects.shared.rendering import Pieces, leading_systems
+from dragoman.dialects.shared.ownership import end_object, own_block, plain_or_sealed
+from dragoman.dialects.shared.rendering import Pieces, leading_systems, system_message
 from dragoman.errors import Unrepresentable
 from dragoman.wire.media_types import type_of_url
 
@@ -146,9 +146,7 @@ def _render_content(message: Message, parts: Sequence[Part], names: ToolNames, h
     role = quote(message.role_text) if message.role_text else _ROLES[message.role]
     out += (b',{"role":', role, b',"parts":')
     _render_list(parts, names, here, out)
-    if message.extras is not None:
-        _render_extras(message.extras, "", out)
-    out.append(b"}")
+    _end_object(message.extras, "", out)
 
 
 def _refuse(message: Message) -> None:
@@ -162,17 +160,13 @@ def _refuse(message: Message) -> None:
 
 def render_system(messages: Sequence[Message]) -> Json | None:
     """The `systemInstruction`, or None if there is no system message."""
-    count = leading_systems(messages)
-    if count == 0:
+    message = system_message(messages)
+    if message is None:
         return None
-    if count > 1:
-        raise Unrepresentable("several system messages for one system instruction", item=messages[1].at)
-    message = messages[0]
     _refuse(message)
     out: Pieces = [b'{"parts":']
     _render_list(message.parts, ToolNames(messages), 0, out)
-    _render_extras(message.extras, "", out)
-    out.append(b"}")
+    _end_object(message.extras, "", out)
     return b"".join(out)
 
 
@@ -202,18 +196,17 @@ def render_part(part: Part, out: Pieces) -> None:
     writer(part, out)
 
 
-def _render_extras(extras: Extras | None, head: str, out: Pieces) -> None:
-    """The extra fields below a head (`functionCall.`), or beside it."""
+def _end_object(extras: Extras | None, head: str, out: Pieces) -> None:
+    """The closing brace, after the extra fields below a head (`functionCall.`), or beside it."""
     if extras is not None and "role" in extras.fields:  # the mark of a missing role: every content is rendered with one
         extras = extras.without({"role"})
-    render_extras(extras, NAME, out, head)
+    end_object(extras, NAME, out, head)
 
 
 def _render_text(part: Text, out: Pieces) -> None:
     out += (b'{"text":', part.literal)
     _render_signature(part.signature, out)
-    _render_extras(part.extras, "", out)
-    out.append(b"}")
+    _end_object(part.extras, "", out)
 
 
 def _render_signature(held: Opaque | None, out: Pieces) -> None:
@@ -232,11 +225,9 @@ def _render_call(part: Call, out: Pieces) -> None:
     if part.extras is None and part.signature is None:
         out.append(b"}}")
         return
-    _render_extras(part.extras, "functionCall.", out)
-    out.append(b"}")
+    _end_object(part.extras, "functionCall.", out)
     _render_signature(part.signature, out)
-    _render_extras(part.extras, "", out)
-    out.append(b"}")
+    _end_object(part.extras, "", out)
 
 
 def render_result(part: Result, name: str, out: Pieces) -> None:
@@ -252,10 +243,8 @@ def render_result(part: Result, name: str, out: Pieces) -> None:
     if part.extras is None:
         out.append(b"}}")
         return
-    _render_extras(part.extras, "functionResponse.", out)
-    out.append(b"}")
-    _render_extras(part.extras, "", out)
-    out.append(b"}")
+    _end_object(part.extras, "functionResponse.", out)
+    _end_object(part.extras, "", out)
 
 
 def _render_response(part: Result, out: Pieces) -> None:
@@ -315,8 +304,7 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
     if part.text is not None:
         out += (b',"text":', part.text.literal)
     _render_signature(part.state, out)
-    _render_extras(part.extras, "", out)
-    out.append(b"}")
+    _end_object(part.extras, "", out)
 
 
 def _render_opaque(part: Opaque, out: Pieces) -> None:
@@ -339,10 +327,8 @@ def _render_media(part: Media, out: Pieces) -> None:
         head = "fileData."
     if part.title is not None:
         out += (b',"displayName":', quote(part.title))
-    _render_extras(part.extras, head, out)
-    out.append(b"}")
-    _render_extras(part.extras, "", out)
-    out.append(b"}")
+    _end_object(part.extras, head, out)
+    _end_object(part.extras, "", out)
 
 
 def _render_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> None:

@@ -13,8 +13,8 @@ from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import NO_ID, Call, Inline, Media, MediaKind, Part, Reasoning, Result, Text
 from dragoman.dialects.families.tool_names import ToolNames
 from dragoman.dialects.ollama import NAME
-from dragoman.dialects.shared.ownership import render_extras
-from dragoman.dialects.shared.rendering import Pieces
+from dragoman.dialects.shared.ownership import end_object
+from dragoman.dialects.shared.rendering import Pieces, render_each
 from dragoman.errors import Unrepresentable
 
 _TAKEN = (MediaKind.IMAGE, MediaKind.AUDIO)
@@ -40,8 +40,7 @@ def _render_plain(message: Message, out: Pieces) -> None:
     role = quote(message.role_text) if message.role_text else quote(message.role.value)
     out += (b',{"role":', role)
     _render_content(message.parts, out)
-    render_extras(message.extras, NAME, out)
-    out.append(b"}")
+    end_object(message.extras, NAME, out)
 
 
 def _render_assistant(message: Message, out: Pieces) -> None:
@@ -54,8 +53,7 @@ def _render_assistant(message: Message, out: Pieces) -> None:
     if calls and not content:
         out += (b',"content":', EMPTY)
     _render_calls(calls, out)
-    render_extras(message.extras, NAME, out)
-    out.append(b"}")
+    end_object(message.extras, NAME, out)
 
 
 def _render_thinking(thoughts: Sequence[Reasoning], out: Pieces) -> None:
@@ -101,13 +99,9 @@ def _medium(part: Part) -> bytes:
 
 
 def _render_calls(calls: Sequence[Call], out: Pieces) -> None:
-    mark = b',"tool_calls":['
-    for call in calls:
-        out.append(mark)
-        _render_call(call, out)
-        mark = b","
     if calls:
-        out.append(b"]")
+        out.append(b',"tool_calls":')
+        render_each(calls, _render_call, out)
 
 
 def _render_call(call: Call, out: Pieces) -> None:
@@ -115,8 +109,7 @@ def _render_call(call: Call, out: Pieces) -> None:
         raise Unrepresentable(f"the call of {call.name} in a request of ollama: its arguments must be an object")
     out.append(b"{" if call.wire_form == NO_ID else b'{"id":%b,' % quote(call.id))
     out += (b'"function":{"name":', quote(call.name), b',"arguments":', call.arguments, b"}")
-    render_extras(call.extras, NAME, out)
-    out.append(b"}")
+    end_object(call.extras, NAME, out)
 
 
 def _render_result(part: Part, names: ToolNames, here: int, out: Pieces) -> None:
@@ -133,5 +126,4 @@ def _render_result(part: Part, names: ToolNames, here: int, out: Pieces) -> None
     _render_content(part.parts, out)
     if not part.parts:
         out += (b',"content":', EMPTY)
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)

@@ -38,9 +38,9 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, LINKED_SOUND, UNTITLED
-from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras, require_own
+from dragoman.dialects.shared.ownership import end_object, own_block, plain_or_sealed, require_own
 from dragoman.dialects.shared.parsing import HEADLESS, data_url
-from dragoman.dialects.shared.rendering import Pieces
+from dragoman.dialects.shared.rendering import Pieces, render_each
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_object, split_members
 
@@ -232,12 +232,7 @@ def _content(parts: Sequence[Part], listed: bool, role: Role, out: Pieces) -> No
     if not listed and len(parts) == 1 and type(only) is Text and only.hint is None and only.extras is None:
         out.append(only.literal)
         return
-    mark = b"["
-    for part in parts:
-        out.append(mark)
-        render_part(part, out)
-        mark = b","
-    out.append(b"]")
+    render_each(parts, render_part, out)
 
 
 def _tail(message: Message, out: Pieces) -> None:
@@ -245,8 +240,7 @@ def _tail(message: Message, out: Pieces) -> None:
         out += (b',"name":', quote(message.name))
     if message.hint is not None:
         out += (b',"cache_control":', message.hint.json)
-    render_extras(message.extras, NAME, out)
-    out.append(b"}")
+    end_object(message.extras, NAME, out)
 
 
 def _reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
@@ -286,8 +280,7 @@ def _calls(calls: list[Call], out: Pieces) -> None:
     for call in calls:
         if call.wire_form == LEGACY:
             out += (b',"function_call":{"name":', quote(call.name), b',"arguments":', text_of_arguments(call))
-            render_extras(call.extras, NAME, out)
-            out.append(b"}")
+            end_object(call.extras, NAME, out)
     for call in calls:
         if call.wire_form == LEGACY:
             continue
@@ -307,8 +300,7 @@ def _calls(calls: list[Call], out: Pieces) -> None:
             extras = _signature(call.signature, extras, out)
         if call.hint is not None:
             out += (b',"cache_control":', call.hint.json)
-        render_extras(extras, NAME, out)
-        out.append(b"}")
+        end_object(extras, NAME, out)
         mark = b","
     if mark == b",":
         out.append(b"]")
@@ -349,8 +341,7 @@ def _result(part: Part, out: Pieces, named: bool) -> None:
         out += (b',"name":', quote(part.name))
     if part.hint is not None:
         out += (b',"cache_control":', part.hint.json)
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)
 
 
 def _with_hint_inside(result: Result) -> Result:
@@ -369,8 +360,7 @@ def render_part(part: Part, out: Pieces) -> None:
         return
     if part.hint is not None:
         out += (_BREAKPOINT if part.hint.is_breakpoint else b',"cache_control":', part.hint.json)
-    render_extras(part.extras, NAME, out)
-    out.append(b"}")
+    end_object(part.extras, NAME, out)
 
 
 def _render_text(part: Text, out: Pieces) -> None:

@@ -31,7 +31,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import ITEM
-from dragoman.dialects.shared.ownership import own_block, own_or_sealed, render_extras
+from dragoman.dialects.shared.ownership import end_object, own_block, own_or_sealed
 from dragoman.dialects.shared.parsing import OPENAI_FILES, data_url
 from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
@@ -131,8 +131,7 @@ def _render_plain(message: Message, out: Pieces) -> None:
         head = b',{"type":"message","role":%b,"content":' % quote(message.role_text)
     out.append(head)
     _render_texts(message.parts, message.listed, False, out)
-    render_extras(message.extras, NAME, out, "")
-    out.append(b"}")
+    end_object(message.extras, NAME, out, "")
 
 
 def _render_texts(parts: Sequence[Part], listed: bool, by_assistant: bool, out: Pieces) -> None:
@@ -188,8 +187,7 @@ def _render_assistant(parts: list[Part], out: Pieces) -> None:
     """A message item of the assistant's texts, with the extra fields that the item came with."""
     out.append(_ASSISTANT_HEAD)
     _render_texts(parts, False, True, out)
-    render_extras(parts[0].extras, NAME, out, ITEM)
-    out.append(b"}")
+    end_object(parts[0].extras, NAME, out, ITEM)
 
 
 def _render_call(part: Call, out: Pieces) -> None:
@@ -203,8 +201,7 @@ def _render_call(part: Call, out: Pieces) -> None:
         arguments = part.arguments
         out += (b',{"type":"function_call","call_id":', quote(part.id), b',"name":', quote(part.name))
         out += (b',"arguments":', arguments if arguments[:1] == b'"' else quote(arguments.decode()))
-    render_extras(part.extras, NAME, out, "")
-    out.append(b"}")
+    end_object(part.extras, NAME, out, "")
 
 
 def _render_result(part: Part, out: Pieces) -> None:
@@ -219,8 +216,7 @@ def _render_result(part: Part, out: Pieces) -> None:
         _render_texts(part.parts, part.listed, False, out)
     else:
         out.append(EMPTY)
-    render_extras(part.extras, NAME, out, "")
-    out.append(b"}")
+    end_object(part.extras, NAME, out, "")
 
 
 def _render_reasoning(part: Reasoning, out: Pieces) -> None:
@@ -237,8 +233,7 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
     held = part.state
     if held is not None:
         out += (b',"encrypted_content":', own_or_sealed(held, StateKind.ENCRYPTED, NAME))
-    render_extras(part.extras, NAME, out, "")
-    out.append(b"}")
+    end_object(part.extras, NAME, out, "")
 
 
 # Parts
@@ -273,8 +268,7 @@ def render_part(part: Part, by_assistant: bool, out: Pieces) -> None:
             raise Unrepresentable(f"a part of kind {type(part).__name__} in a Responses message")
     if part.hint is not None:
         out += (_BREAKPOINT, part.hint.json)
-    render_extras(part.extras, NAME, out, "")
-    out.append(b"}")
+    end_object(part.extras, NAME, out, "")
 
 
 def _render_media(part: Media, out: Pieces) -> None:

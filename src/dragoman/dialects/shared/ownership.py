@@ -37,16 +37,16 @@ def require_own(extras: Extras | None, dialect: str) -> Mapping[str, Json]:
     return extras.fields
 
 
-def render_extras(extras: Extras | None, dialect: str, out: Pieces, head: str | None = None) -> None:
-    """The extra fields as further members of an object.
+def end_object(extras: Extras | None, dialect: str, out: Pieces, head: str | None = None) -> None:
+    """The closing brace of an object, after the extra fields as its last members.
 
     With a head (`item.`) those below it; with an empty one those that stand below none.
     """
-    if extras is None:
-        return
-    for key, value in require_own(extras, dialect).items():
-        if head is None or (key.startswith(head) if head else "." not in key):
-            out += (b",", quote(key[len(head or "") :]), b":", value)
+    if extras is not None:
+        for key, value in require_own(extras, dialect).items():
+            if head is None or (key.startswith(head) if head else "." not in key):
+                out += (b",", quote(key[len(head or "") :]), b":", value)
+    out.append(b"}")
 
 
 def own_block(block: Opaque, dialect: str) -> Json:

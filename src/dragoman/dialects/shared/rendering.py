@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import is_
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -26,6 +27,7 @@ from dragoman.dialects.shared.read_lists import are_same
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import member_head, render_object, split_items
 
+Item = TypeVar("Item")
 Pieces = list[bytes | memoryview | Raw]
 """Fragments of JSON text, joined once at the end."""
 RenderMessages = Callable[[Sequence[Message], int, int, Pieces], None]
@@ -48,6 +50,16 @@ class BodyLayout(msgspec.Struct, frozen=True):
     def render(self, conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
         """The body: amended if `ask` is the client's own request in this dialect, else a new one."""
         return render_body(self, conversation, options) if ask is None else amend_body(self, ask, conversation, options)
+
+
+def render_each(items: Sequence[Item], render: Callable[[Item, Pieces], None], out: Pieces) -> None:
+    """A list, each item of which is rendered by itself."""
+    mark = b"["
+    for item in items:
+        out.append(mark)
+        render(item, out)
+        mark = b","
+    out.append(b"]" if items else b"[]")
 
 
 RenderSettings = Callable[[Settings, Mapping[str, Json]], dict[str, Json]]
@@ -321,6 +333,14 @@ def leading_systems(messages: Sequence[Message]) -> int:
         if message.role is not SYSTEM or message.inline:
             return index
     return len(messages)
+
+
+def system_message(messages: Sequence[Message]) -> Message | None:
+    """The one message that belongs to a system field, if there is one."""
+    count = leading_systems(messages)
+    if count > 1:
+        raise Unrepresentable("several system messages for one system field", item=messages[1].at)
+    return messages[0] if count else None
 
 
 def inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
