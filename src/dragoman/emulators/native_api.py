@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -33,11 +33,30 @@ class ProviderRefusal(Exception):
         self.status = status
         self.kind = kind or self.usual_kind
 
+    def filled(self, values: Mapping[str, Any]) -> Self:
+        """The same, with the gaps of its sentence filled."""
+        made = type(self).__new__(type(self))
+        vars(made).update(vars(self), message=self.message.format_map(values))
+        return made
+
+
+class Figure:
+    """A number in a sentence: `{tokens[9]}` is 9 if it is not known."""
+
+    def __init__(self, known: int) -> None:
+        self._known = known
+
+    def __getitem__(self, usual: int) -> int:
+        return self._known or usual
+
 
 class NativeApi(EmulatedProvider, ABC):
     """One API: a subclass has its paths, its checks, its answers and its words."""
 
     refusal: type[ProviderRefusal]
+    faults: Mapping[FaultKind, ProviderRefusal]
+    """Its words for what goes wrong. `{model}` is the model; `{tokens[9]}`, `{limit[9]}` and `{excess[9]}` are figures,
+    known if the options say how large the context window is."""
     not_json: str
     """The sentence about a body that is no JSON; `{error}` is what the parser says."""
     not_object: str
@@ -68,8 +87,15 @@ class NativeApi(EmulatedProvider, ABC):
     def render_refusal(self, refusal: Any, request: ReceivedRequest | None = None) -> ErrorResponse:
         """The refusal as the provider sends it."""
 
-    @abstractmethod
-    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse: ...
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
+        return self.render_refusal(self.fault(kind, request), request)
+
+    def fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ProviderRefusal:
+        """A fault in the provider's words."""
+        window = self.options.window if request is not None else 0
+        tokens = self.count_prompt(request) if request is not None and window else 0
+        figures = {"tokens": Figure(tokens), "limit": Figure(window), "excess": Figure(tokens - window)}
+        return self.faults[kind].filled({"model": request.model if request is not None else "unknown", **figures})
 
     def parse_request(
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes

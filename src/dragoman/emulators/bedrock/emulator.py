@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
@@ -35,25 +35,27 @@ _OPERATIONS = {
     "invoke-with-response-stream": Operation.STREAM,
     "count-tokens": Operation.COUNT,
 }
-_FAULTS: dict[FaultKind, tuple[int, str, str]] = {
-    FaultKind.AUTH: (403, "UnrecognizedClientException", "The security token included in the request is invalid."),
-    FaultKind.MODEL: (400, "ValidationException", "The provided model identifier is invalid."),
-    FaultKind.RATE: (429, "ThrottlingException", "Too many requests, please wait before trying again."),
-    FaultKind.SERVER: (
+_FAULTS: Mapping[FaultKind, BedrockRefusal] = {
+    FaultKind.AUTH: BedrockRefusal(
+        "The security token included in the request is invalid.", 403, "UnrecognizedClientException"
+    ),
+    FaultKind.MODEL: BedrockRefusal("The provided model identifier is invalid.", 400, "ValidationException"),
+    FaultKind.RATE: BedrockRefusal("Too many requests, please wait before trying again.", 429, "ThrottlingException"),
+    FaultKind.SERVER: BedrockRefusal(
+        "The system encountered an unexpected error during processing. Try your request again.",
         500,
         "InternalServerException",
-        "The system encountered an unexpected error during processing. Try your request again.",
     ),
-    FaultKind.OVERLOADED: (503, "ServiceUnavailableException", "Bedrock is unable to process your request."),
-    FaultKind.CONTEXT: (400, "ValidationException", "Input is too long for requested model."),
-    FaultKind.TOO_LARGE: (413, "RequestEntityTooLargeException", "Request exceeded the maximum size."),
-    FaultKind.TIMEOUT: (
-        408,
-        "ModelTimeoutException",
-        "Model has timed out in processing the request. Try your request again.",
+    FaultKind.OVERLOADED: BedrockRefusal(
+        "Bedrock is unable to process your request.", 503, "ServiceUnavailableException"
     ),
-    FaultKind.NOT_FOUND: (404, "UnknownOperationException", ""),
-    FaultKind.METHOD: (405, "UnknownOperationException", ""),
+    FaultKind.CONTEXT: BedrockRefusal("Input is too long for requested model.", 400, "ValidationException"),
+    FaultKind.TOO_LARGE: BedrockRefusal("Request exceeded the maximum size.", 413, "RequestEntityTooLargeException"),
+    FaultKind.TIMEOUT: BedrockRefusal(
+        "Model has timed out in processing the request. Try your request again.", 408, "ModelTimeoutException"
+    ),
+    FaultKind.NOT_FOUND: BedrockRefusal("", 404, "UnknownOperationException"),
+    FaultKind.METHOD: BedrockRefusal("", 405, "UnknownOperationException"),
 }
 _IN_STREAM = {
     FaultKind.RATE: "throttlingException",
@@ -78,6 +80,7 @@ class Bedrock(NativeApi):
 
     name = "bedrock"
     refusal = BedrockRefusal
+    faults = _FAULTS
     not_json = "Malformed input request, please reformat your input and try again."
     not_object = "Malformed input request: expected an object"
     known_models = _KNOWN_MODELS
@@ -161,11 +164,7 @@ class Bedrock(NativeApi):
         return _chunks(claude_answer.render_stream(request, turn))
 
     def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
-        return render_exception(_IN_STREAM.get(kind, "validationException"), {"message": _FAULTS[kind][2]})
-
-    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
-        status, name, sentence = _FAULTS[kind]
-        return self.render_refusal(BedrockRefusal(sentence, status, name), request)
+        return render_exception(_IN_STREAM.get(kind, "validationException"), {"message": self.faults[kind].message})
 
     def list_models(self) -> Any:
         return {"modelSummaries": [{"modelId": model} for model in self.list_names()]}

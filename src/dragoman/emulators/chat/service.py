@@ -17,7 +17,7 @@ import orjson
 from dragoman.emulators.chat import answers as chat_answers
 from dragoman.emulators.chat.answers import CREATED, AnswerStyle
 from dragoman.emulators.chat.caching import plan_chat, policy_of
-from dragoman.emulators.native_api import ProviderRefusal
+from dragoman.emulators.native_api import Figure, ProviderRefusal
 from dragoman.emulators.provider import (
     CachePlan,
     CachePolicy,
@@ -45,16 +45,6 @@ class ChatRefusal(ProviderRefusal):
     param: str | None = None
     code: str | int | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
-
-
-class _Limit:
-    """The context window in a sentence: `{limit[128000]}` is that of the option, else the number in brackets."""
-
-    def __init__(self, window: int) -> None:
-        self._window = window
-
-    def __getitem__(self, usual: int) -> int:
-        return self._window or usual
 
 
 Check = Callable[[ReceivedRequest], None]
@@ -265,11 +255,10 @@ class ChatService:
         values = {
             "model": request.model if request else "",
             "tokens": tokens,
-            "limit": _Limit(window),
+            "limit": Figure(window),
             "excess": tokens - window,
             "method": request.method if request else "POST",
             "path": request.path if request else "",
         }
-        message = refusal.message.format_map(values)
         more = {**refusal.more, "n_ctx": window} if window and "n_ctx" in refusal.more else refusal.more
-        return replace(refusal, message=message, more=more)
+        return replace(refusal.filled(values), more=more)

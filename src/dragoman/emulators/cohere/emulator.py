@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dragoman.emulators.cohere import answer, judge
@@ -14,31 +14,29 @@ from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event
 
 _KNOWN_MODELS = ("command-a-plus-05-2026", "command-a-reasoning-08-2025", "command-a-03-2025", "command-r7b-12-2024")
-_FAULTS: dict[FaultKind, tuple[int, str]] = {
-    FaultKind.AUTH: (
-        401,
-        "Incorrect API key provided: ***. You can find your API key at https://dashboard.cohere.com/api-keys.",
+_FAULTS: Mapping[FaultKind, CohereRefusal] = {
+    FaultKind.AUTH: CohereRefusal(
+        "Incorrect API key provided: ***. You can find your API key at https://dashboard.cohere.com/api-keys.", 401
     ),
-    FaultKind.MODEL: (
-        404,
-        "model '{model}' not found, make sure the correct model ID was used and that you have access to the model.",
+    FaultKind.MODEL: CohereRefusal(
+        "model '{model}' not found, make sure the correct model ID was used and that you have access to the model.", 404
     ),
-    FaultKind.RATE: (
-        429,
+    FaultKind.RATE: CohereRefusal(
         "You are using a Trial key, which is limited to 40 API calls / minute. You can continue to use the Trial key"
         " for free or upgrade to a Production key with higher rate limits at 'https://dashboard.cohere.com/api-keys'.",
+        429,
     ),
-    FaultKind.SERVER: (500, "internal server error"),
-    FaultKind.OVERLOADED: (503, "the service is temporarily unavailable"),
-    FaultKind.CONTEXT: (
+    FaultKind.SERVER: CohereRefusal("internal server error", 500),
+    FaultKind.OVERLOADED: CohereRefusal("the service is temporarily unavailable", 503),
+    FaultKind.CONTEXT: CohereRefusal(
+        "too many tokens: size limit exceeded by {excess[12000]} tokens. Try using shorter or fewer inputs. The limit"
+        " for this model is {limit[288000]} tokens.",
         400,
-        "too many tokens: size limit exceeded by {excess} tokens. Try using shorter or fewer inputs. The limit for"
-        " this model is {limit} tokens.",
     ),
-    FaultKind.TOO_LARGE: (413, "request body too large"),
-    FaultKind.TIMEOUT: (408, "request timeout"),
-    FaultKind.NOT_FOUND: (404, "endpoint not found"),
-    FaultKind.METHOD: (405, "method not allowed"),
+    FaultKind.TOO_LARGE: CohereRefusal("request body too large", 413),
+    FaultKind.TIMEOUT: CohereRefusal("request timeout", 408),
+    FaultKind.NOT_FOUND: CohereRefusal("endpoint not found", 404),
+    FaultKind.METHOD: CohereRefusal("method not allowed", 405),
 }
 
 
@@ -47,6 +45,7 @@ class CohereApi(NativeApi):
 
     name = "cohere"
     refusal = CohereRefusal
+    faults = _FAULTS
     not_json = "invalid json syntax: {error}"
     not_object = "invalid json syntax: the body is not an object"
     known_models = _KNOWN_MODELS
@@ -65,19 +64,10 @@ class CohereApi(NativeApi):
     def check(self, request: ReceivedRequest) -> None:
         judge.check(request.body)
         if not self.options.knows(request.model):
-            status, words = _FAULTS[FaultKind.MODEL]
-            raise CohereRefusal(words.format_map(self._values(request)), status)
+            raise self.fault(FaultKind.MODEL, request)
 
     def count_prompt(self, request: ReceivedRequest) -> int:
         return count_tokens(answer.prompt(request))
-
-    def _values(self, request: ReceivedRequest | None) -> dict[str, Any]:
-        """What stands in the sentences of faults."""
-        values = {"model": request.model if request else "unknown", "excess": 12000, "limit": 288000}
-        if request is None or not self.options.window:
-            return values
-        window = self.options.window
-        return values | {"excess": self.count_prompt(request) - window, "limit": window}
 
     def plan_cache(self, request: ReceivedRequest) -> CachePlan:
         return answer.plan_cache(request)
@@ -92,12 +82,11 @@ class CohereApi(NativeApi):
         return answer.render_stream(request, turn)
 
     def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
-        delta = {"finish_reason": "ERROR", "error": _FAULTS[kind][1].format_map(self._values(request))}
+        delta = {"finish_reason": "ERROR", "error": self.fault(kind, request).message}
         return render_sse_event({"type": "message-end", "delta": delta}, event="message-end")
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
-        status, words = _FAULTS[kind]
-        refused = self.render_refusal(CohereRefusal(words.format_map(self._values(request)), status), request)
+        refused = super().render_fault(kind, request)
         if kind is FaultKind.CONTEXT:
             refused.body["error_type"] = "TOO_MANY_TOKENS"
         return refused

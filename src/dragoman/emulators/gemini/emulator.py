@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dragoman.emulators.gemini import answer, caching, judge
 from dragoman.emulators.gemini.cached_contents import CachedContents, names_cache
 from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Flavour, GeminiRefusal
-from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.native_api import NativeApi, ProviderRefusal
 from dragoman.emulators.provider import (
     CachePlan,
     EmulatorOptions,
@@ -54,23 +54,28 @@ _BAD_KEY_DETAILS = [
     },
     {"@type": "type.googleapis.com/google.rpc.LocalizedMessage", "locale": "en-US", "message": _BAD_KEY},
 ]
-_FAULTS: dict[FaultKind, tuple[int, str, str]] = {
-    FaultKind.SERVER: (
-        500,
-        "INTERNAL",
+_FAULTS: Mapping[FaultKind, GeminiRefusal] = {
+    FaultKind.AUTH: GeminiRefusal(_BAD_KEY, 400, "INVALID_ARGUMENT", _BAD_KEY_DETAILS),
+    FaultKind.RATE: GeminiRefusal(_RATE, 429, "RESOURCE_EXHAUSTED", _RATE_DETAILS),
+    FaultKind.SERVER: GeminiRefusal(
         "An internal error has occurred. Please retry or report in "
         "https://developers.generativeai.google/guide/troubleshooting",
+        500,
+        "INTERNAL",
     ),
-    FaultKind.OVERLOADED: (503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
-    FaultKind.CONTEXT: (
+    FaultKind.OVERLOADED: GeminiRefusal("The model is overloaded. Please try again later.", 503, "UNAVAILABLE"),
+    FaultKind.CONTEXT: GeminiRefusal(
+        "The input token count ({tokens[1250074]}) exceeds the maximum number of tokens allowed ({limit[1048576]}).",
         400,
         "INVALID_ARGUMENT",
-        "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit}).",
     ),
-    FaultKind.TOO_LARGE: (400, "INVALID_ARGUMENT", "Request payload size exceeds the limit: 20971520 bytes."),
-    FaultKind.TIMEOUT: (408, "DEADLINE_EXCEEDED", "The request was not received in time."),
-    FaultKind.NOT_FOUND: (404, "NOT_FOUND", "Requested entity was not found."),
-    FaultKind.METHOD: (405, "UNIMPLEMENTED", "The HTTP method is not supported for this URL."),
+    FaultKind.TOO_LARGE: GeminiRefusal(
+        "Request payload size exceeds the limit: 20971520 bytes.", 400, "INVALID_ARGUMENT"
+    ),
+    FaultKind.TIMEOUT: GeminiRefusal("The request was not received in time.", 408, "DEADLINE_EXCEEDED"),
+    FaultKind.MODEL: GeminiRefusal("Requested entity was not found.", 404, "NOT_FOUND"),
+    FaultKind.NOT_FOUND: GeminiRefusal("Requested entity was not found.", 404, "NOT_FOUND"),
+    FaultKind.METHOD: GeminiRefusal("The HTTP method is not supported for this URL.", 405, "UNIMPLEMENTED"),
 }
 _VERTEX_AUTH = (
     "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid "
@@ -83,6 +88,7 @@ class Gemini(NativeApi):
 
     name = "gemini"
     refusal = GeminiRefusal
+    faults = _FAULTS
     not_json = "Invalid JSON payload received. Unexpected token.\n{error}"
     not_object = "Invalid JSON payload received. Root element must be a message."
     too_deep = "Invalid JSON payload received. Message too deep. Max recursion depth reached."
@@ -178,26 +184,10 @@ class Gemini(NativeApi):
             return render_sse_event(body, newline="\r\n")
         return b",\r\n" + render_json(body) + b"]"
 
-    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
-        return self.render_refusal(self._fault_refusal(kind, request))
-
-    def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> GeminiRefusal:
-        if kind is FaultKind.AUTH:
-            return self._bad_key()
-        if kind is FaultKind.RATE:
-            return GeminiRefusal(_RATE, 429, "RESOURCE_EXHAUSTED", _RATE_DETAILS)
+    def fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ProviderRefusal:
         if kind is FaultKind.MODEL and request is not None:
             return judge.unknown_model(request, self.flavour)
-        status, status_name, sentence = _FAULTS.get(kind, _FAULTS[FaultKind.NOT_FOUND])
-        if kind is FaultKind.CONTEXT:
-            tokens, limit = 1250074, 1048576
-            if request is not None and self.options.window:
-                tokens, limit = self.count_prompt(request), self.options.window
-            sentence = sentence.format(tokens=tokens, limit=limit)
-        return GeminiRefusal(sentence, status, status_name)
-
-    def _bad_key(self) -> GeminiRefusal:
-        return GeminiRefusal(_BAD_KEY, 400, "INVALID_ARGUMENT", _BAD_KEY_DETAILS)
+        return super().fault(kind, request)
 
     def list_models(self) -> Any:
         methods = ["generateContent", "countTokens"]
@@ -234,6 +224,11 @@ class Vertex(Gemini):
     """Vertex AI."""
 
     name = "vertex"
+    faults: Mapping[FaultKind, GeminiRefusal] = {
+        **_FAULTS,
+        FaultKind.AUTH: GeminiRefusal(_VERTEX_AUTH, 401, "UNAUTHENTICATED"),
+        FaultKind.RATE: GeminiRefusal(EXHAUSTED_ON_VERTEX, 429, "RESOURCE_EXHAUSTED"),
+    }
     limit_form = UNTOLD
     flavour = ON_VERTEX
     paths = re.compile(
@@ -245,14 +240,6 @@ class Vertex(Gemini):
         "/v1beta1/projects/demo/locations/global/publishers/google/models/gemini-2.5-flash:generateContent",
         {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]},
     )
-
-    def _bad_key(self) -> GeminiRefusal:
-        return GeminiRefusal(_VERTEX_AUTH, 401, "UNAUTHENTICATED")
-
-    def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> GeminiRefusal:
-        if kind is FaultKind.RATE:
-            return GeminiRefusal(EXHAUSTED_ON_VERTEX, 429, "RESOURCE_EXHAUSTED")
-        return super()._fault_refusal(kind, request)
 
     def list_models(self) -> Any:
         names = [f"publishers/google/models/{name}" for name in self.list_names()]

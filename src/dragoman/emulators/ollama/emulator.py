@@ -23,10 +23,13 @@ _DETAILS = {
 }
 _FAULTS: Mapping[FaultKind, OllamaRefusal] = {
     FaultKind.AUTH: OllamaRefusal("unauthorized", 401),
+    FaultKind.MODEL: OllamaRefusal(judge.UNKNOWN_MODEL, 404),
     FaultKind.RATE: OllamaRefusal("too many concurrent requests", 429),
     FaultKind.SERVER: OllamaRefusal("llama runner process has terminated: exit status 2", 500),
     FaultKind.OVERLOADED: OllamaRefusal("server busy, please try again.  maximum pending requests exceeded", 503),
-    FaultKind.CONTEXT: OllamaRefusal("prompt too long; exceeded max context length by 1024 tokens (ref: emulated)"),
+    FaultKind.CONTEXT: OllamaRefusal(
+        "prompt too long; exceeded max context length by {excess[1024]} tokens (ref: emulated)"
+    ),
     FaultKind.TOO_LARGE: OllamaRefusal("http: request body too large", 413),
     FaultKind.TIMEOUT: OllamaRefusal("request timed out", 408),
     FaultKind.NOT_FOUND: OllamaRefusal("404 page not found", 404),
@@ -39,6 +42,7 @@ class Ollama(NativeApi):
 
     name = "ollama"
     refusal = OllamaRefusal
+    faults = _FAULTS
     not_json = "invalid character in JSON: {error}"
     not_object = "json: cannot unmarshal the body into Go value of type api.ChatRequest"
     too_deep = "exceeded max depth"
@@ -88,15 +92,6 @@ class Ollama(NativeApi):
 
     def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
         return render_json(self.render_fault(kind, request).body) + b"\n"
-
-    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
-        if kind is FaultKind.MODEL:
-            return self.render_refusal(judge.unknown_model(request.model if request is not None else ""))
-        if kind is FaultKind.CONTEXT and request is not None and self.options.window:
-            excess = self.count_prompt(request) - self.options.window
-            words = f"prompt too long; exceeded max context length by {excess} tokens (ref: emulated)"
-            return self.render_refusal(OllamaRefusal(words))
-        return self.render_refusal(_FAULTS[kind])
 
     def list_models(self) -> Any:
         return {"models": [_listed(model) for model in self.list_names()]}

@@ -24,6 +24,9 @@ _INTEGERS = (
 _FLOATS = ("temperature", "top_p", "min_p", "typical_p", "repeat_penalty", "presence_penalty", "frequency_penalty")
 
 
+UNKNOWN_MODEL = "model '{model}' not found"
+
+
 class OllamaRefusal(ProviderRefusal):
     """A refusal: its status and its sentence."""
 
@@ -49,11 +52,7 @@ def check_model(model: str, options: EmulatorOptions) -> None:
     if _NAME.fullmatch(model) is None:
         raise OllamaRefusal("invalid model name")
     if not options.knows(model):
-        raise unknown_model(model)
-
-
-def unknown_model(model: str) -> OllamaRefusal:
-    return OllamaRefusal(f"model '{model}' not found", 404)
+        raise OllamaRefusal(UNKNOWN_MODEL.format(model=model), 404)
 
 
 def _mismatch(value: Any, field: str, expected: str) -> OllamaRefusal:

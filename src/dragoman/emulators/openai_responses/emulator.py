@@ -38,6 +38,7 @@ _FAULTS: dict[FaultKind, ResponsesRefusal] = {
         "invalid_api_key",
         401,
     ),
+    FaultKind.MODEL: ResponsesRefusal("The requested model '{model}' does not exist.", "model", "model_not_found"),
     FaultKind.RATE: ResponsesRefusal(
         "Rate limit reached for requests. Please try again in 1s. Visit "
         "https://platform.openai.com/account/rate-limits to learn more.",
@@ -75,6 +76,7 @@ class Responses(NativeApi):
 
     name = "openai-responses"
     refusal = ResponsesRefusal
+    faults = _FAULTS
     not_json = "We could not parse the JSON body of your request. ({error})"
     not_object = "The JSON body of your request must be an object."
     known_models: tuple[str, ...] = _KNOWN_MODELS
@@ -159,12 +161,7 @@ class Responses(NativeApi):
         return error
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
-        if kind is FaultKind.MODEL:
-            name = request.model if request else "unknown"
-            return self.render_refusal(
-                ResponsesRefusal(f"The requested model '{name}' does not exist.", "model", "model_not_found")
-            )
-        refused = self.render_refusal(_FAULTS[kind], request)
+        refused = super().render_fault(kind, request)
         if kind is FaultKind.RATE:
             refused.headers["retry-after"] = "1"
         return refused
