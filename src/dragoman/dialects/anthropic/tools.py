@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.literals import unquote
@@ -14,11 +15,11 @@ from dragoman.dialects.anthropic.schema import open_declared_tool, open_tool
 from dragoman.dialects.families.published_tools import functions_of
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.shared.ownership import own_tool, require_own
-from dragoman.dialects.shared.parsing import cache_hint, extras_of
+from dragoman.dialects.shared.parsing import cache_hint, extras_of, take_function
 from dragoman.dialects.shared.raw_json import UNREADABLE
 from dragoman.dialects.shared.rendering import begin_tool, put
 from dragoman.dialects.shared.top_level import Tools
-from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
 
@@ -75,22 +76,8 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
         meant = functions_of(named, {key: bytes(value) for key, value in wire.items()}, at)
         hint, bare = split_hint(raw)
         return NativeTool(named, bare, ORIGIN, at, meant, hint)
-    if "name" not in wire:
-        raise MalformedRequest("a tool without a name", at=f"/tools/{at}/name")
-    name = unquote(bytes(wire.pop("name")))
-    description = bytes(wire.pop("description", b""))
-    schema = bytes(wire.pop("input_schema", b""))
-    strict = bytes(wire.pop("strict", b"null"))
-    hint = cache_hint(wire.pop("cache_control", None))
-    return Tool(
-        name,
-        description if description[:1] == b'"' else None,
-        schema if schema not in (b"", b"null") else None,
-        None if strict == b"null" else strict == b"true",
-        hint=hint,
-        extras=extras_of(NAME, {key: bytes(value) for key, value in wire.items()}),
-        at=at,
-    )
+    tool, hint = take_function(wire, f"/tools/{at}", "input_schema"), cache_hint(wire.pop("cache_control", None))
+    return replace(tool, hint=hint, extras=extras_of(NAME, {key: bytes(one) for key, one in wire.items()}), at=at)
 
 
 _OPEN = b'{"type":"object"}'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.literals import unquote
@@ -12,8 +13,7 @@ from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.schema import open_tool
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.shared.ownership import own_tool, require_own
-from dragoman.dialects.shared.parsing import extras_of
-from dragoman.dialects.shared.raw_json import NOTHING
+from dragoman.dialects.shared.parsing import extras_of, take_function
 from dragoman.dialects.shared.rendering import begin_tool, put
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.dialects.shared.wire_schema import fits
@@ -50,23 +50,12 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     inner = bytes(wire.pop("function", b""))
     if kind != b'"function"' or inner[:1] != b"{":
         return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
-    function = split_members(inner, f"/tools/{at}/function")
-    name, about, schema, strict = [bytes(function.pop(key, b"")) for key in _OWN]
-    if name[:1] != b'"':
-        raise MalformedRequest("a tool without a name", at=f"/tools/{at}/function/name")
+    place = f"/tools/{at}/function"
+    function = split_members(inner, place)
+    tool = take_function(function, place)
     extras = {key: bytes(value) for key, value in wire.items()}
     extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
-    return Tool(
-        unquote(name),
-        about if about[:1] == b'"' else None,
-        schema if schema not in NOTHING else None,
-        {b"true": True, b"false": False}.get(strict),
-        extras=extras_of(NAME, extras),
-        at=at,
-    )
-
-
-_OWN = ("name", "description", "parameters", "strict")
+    return replace(tool, extras=extras_of(NAME, extras), at=at)
 
 
 def render_tool(tool: Tool | NativeTool) -> Json:

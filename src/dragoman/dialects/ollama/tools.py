@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.literals import quote, unquote
@@ -12,11 +13,11 @@ from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm,
 from dragoman.dialects.ollama import NAME, ORIGIN
 from dragoman.dialects.ollama.schema import open_tool
 from dragoman.dialects.shared.ownership import own_tool, require_own
-from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.parsing import extras_of, take_function
 from dragoman.dialects.shared.rendering import begin_tool, inside
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.dialects.shared.wire_schema import fits
-from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
 OWN_SCHEMA = "function.parameters"
@@ -50,22 +51,12 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     kind = bytes(wire.pop("type", Raw(b'"function"')))
     if kind not in (b'"function"', b"null", b'""') or "function" not in wire:
         return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
-    function = split_members(wire.pop("function"), f"/tools/{at}/function")
-    if "name" not in function:
-        raise MalformedRequest("a tool without a name", at=f"/tools/{at}/function/name")
-    name = unquote(bytes(function.pop("name")))
-    description, schema = bytes(function.pop("description", b"")), bytes(function.pop("parameters", b""))
-    strict = bytes(function.pop("strict", b"null"))
+    place = f"/tools/{at}/function"
+    function = split_members(wire.pop("function"), place)
+    tool = take_function(function, place)
     fields = {f"function.{key}": bytes(value) for key, value in function.items()}
-    return Tool(
-        name,
-        description if description[:1] == b'"' else None,
-        schema if schema not in (b"", b"null") else None,
-        None if strict == b"null" else strict == b"true",
-        schema_as=OWN_SCHEMA,
-        extras=extras_of(NAME, {**{key: bytes(value) for key, value in wire.items()}, **fields}),
-        at=at,
-    )
+    extras = extras_of(NAME, {**{key: bytes(value) for key, value in wire.items()}, **fields})
+    return replace(tool, schema_as=OWN_SCHEMA, extras=extras, at=at)
 
 
 _NO_ARGUMENTS = b'{"type":"object","properties":{}}'

@@ -17,6 +17,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Part, Remote
+from dragoman.conversation.tools import Tool
 from dragoman.dialects.shared.raw_json import NOTHING
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.wire_schema import fits, split_unknown
@@ -186,6 +187,19 @@ def cache_hint(raw: Raw | None) -> CacheHint | None:
     """The cache hint in a member, if it holds one."""
     text = bytes(raw) if raw is not None else b""
     return None if text in (b"", b"null") else CacheHint(text)
+
+
+def take_function(members: dict[str, Any], place: str, schema: str = "parameters") -> Tool:
+    """The function in an object, whose members are taken out. Raises MalformedRequest if it has no name. `place`: the
+    pointer to it; `schema`: the member that holds the schema of its arguments."""
+    name, about, given, strict = [bytes(members.pop(key, b"")) for key in ("name", "description", schema, "strict")]
+    if name[:1] != b'"':
+        raise MalformedRequest("a tool without a name", at=f"{place}/name")
+    description = about if about[:1] == b'"' else None
+    return Tool(unquote(name), description, None if given in NOTHING else given, _FLAGS_OF.get(strict))
+
+
+_FLAGS_OF = {b"true": True, b"false": False}
 
 
 def extras_of(dialect: str, fields: Mapping[str, Json]) -> Extras | None:
