@@ -10,6 +10,7 @@ a program that speaks one dialect does not load the others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -23,8 +24,8 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import DialectName
 from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.messages import FIELD, Message
-from dragoman.conversation.parts import Json, Opaque, Origin
+from dragoman.conversation.messages import FIELD, TOOL, Message
+from dragoman.conversation.parts import Json, Opaque, Origin, Part
 from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.conversation.tools import CallForm
@@ -279,6 +280,20 @@ AS_NAMED = MemberPlaces()
 def locate_message(message: Message) -> str:
     """For dialects with the messages in `messages`, and the system's perhaps in `system`."""
     return "/system" if message.at == FIELD else f"/messages/{message.at}"
+
+
+def locate_in_members(message: Message, member_of: Callable[[Part], str]) -> list[str]:
+    """The pointers to the parts of a message, for dialects with a member for each kind. `member_of`: the pointer to it,
+    below the message; with a slash behind it if it is a list, in which those of its kind have their order."""
+    if message.role is TOOL:
+        return [f"/messages/{message.at + place}" for place in range(len(message.parts))]
+    counts: Counter[str] = Counter()
+    pointers: list[str] = []
+    for part in message.parts:
+        member = member_of(part)
+        pointers.append(f"/messages/{message.at}{member}{counts[member] if member[-1:] == '/' else ''}")
+        counts[member] += 1
+    return pointers
 
 
 class RequestCodec(msgspec.Struct, frozen=True):

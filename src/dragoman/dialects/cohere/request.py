@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Raw
 
-from dragoman.conversation.messages import FIELD, TOOL, Message
+from dragoman.conversation.messages import FIELD, Message
 from dragoman.conversation.parts import Call, Citation, Part, Text
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.documents import is_documents, parse_documents
@@ -14,7 +14,7 @@ from dragoman.dialects.cohere.message_parse import parse_odd_item, parse_turn, s
 from dragoman.dialects.cohere.message_render import render_messages, render_new
 from dragoman.dialects.cohere.schema import decode_message, decode_messages, open_message, open_part
 from dragoman.dialects.cohere.settings import PLACES, parse_top_level, render_top_level
-from dragoman.dialects.dialect import RequestCodec, locate_message
+from dragoman.dialects.dialect import RequestCodec, locate_in_members, locate_message
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, item_parser
@@ -55,32 +55,15 @@ def locate(message: Message) -> str:
 
 
 def locate_parts(message: Message) -> list[str]:
-    """The pointers to all parts of a message. One part's depends on how many of its kind stand before it."""
+    """The pointers to all parts of a message."""
     if message.at == FIELD:
         at = locate(message)
         return [f"{at}/{part}" if is_documents(message) else at for part in range(len(message.parts))]
-    if message.role is TOOL:
-        return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
-    at = f"/messages/{message.at}"
-    calls = sum(type(part) is Call for part in message.parts)
-    counts = {Call: 0, Citation: 0, Part: 0}
-    pointers: list[str] = []
-    for part in message.parts:
-        kind: type[Part] = type(part) if type(part) in (Call, Citation) else Part
-        pointers.append(at + _place(message, part, kind, counts[kind], calls > 0))
-        counts[kind] += 1
-    return pointers
-
-
-def _place(message: Message, part: Part, kind: type[Part], number: int, calls: bool) -> str:
-    if kind is Call:
-        return f"/tool_calls/{number}"
-    if kind is Citation:
-        return f"/citations/{number}"
-    if type(part) is Text and not message.listed:
-        # Beside calls it may be the plan or the content: the message holds it in any case.
-        return "" if calls else "/content"
-    return f"/content/{number}"
+    calls = any(type(part) is Call for part in message.parts)
+    # Beside calls a text may be the plan or the content: the message holds it in any case.
+    text = "/content/" if message.listed else "" if calls else "/content"
+    members: dict[type[Part], str] = {Call: "/tool_calls/", Citation: "/citations/", Text: text}
+    return locate_in_members(message, lambda part: members.get(type(part), "/content/"))
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages, render_new)

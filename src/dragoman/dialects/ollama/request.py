@@ -11,7 +11,7 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Part, Reasoning, Result, Text
-from dragoman.dialects.dialect import RequestCodec
+from dragoman.dialects.dialect import RequestCodec, locate_in_members
 from dragoman.dialects.near_misses.loose_json import fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm, render_items, whole_call
@@ -35,27 +35,11 @@ def _streams(members: Mapping[str, Raw]) -> bool:
 
 
 def locate_parts(message: Message) -> list[str]:
-    """The pointers to all parts of a message. One part's depends on how many of its kind stand before it."""
-    if message.role is TOOL:
-        return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
-    pointers: list[str] = []
-    calls = media = 0
-    for part in message.parts:
-        pointers.append(f"/messages/{message.at}{_locate_part(part, calls, media)}")
-        calls += type(part) is Call
-        media += type(part) is Media
-    return pointers
+    """The pointers to all parts of a message."""
+    return locate_in_members(message, lambda part: _MEMBERS.get(type(part), "/content"))
 
 
-def _locate_part(part: Part, calls: int, media: int) -> str:
-    match part:
-        case Call():
-            return f"/tool_calls/{calls}"
-        case Media():
-            return f"/images/{media}"
-        case Reasoning():
-            return "/thinking"
-    return "/content"
+_MEMBERS: Mapping[type[Part], str] = {Call: "/tool_calls/", Media: "/images/", Reasoning: "/thinking"}
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)

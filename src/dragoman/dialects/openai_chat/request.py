@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import TOOL, Message
+from dragoman.conversation.messages import Message
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import BESIDE, Call, Citation, Json, Media, Opaque, Part, Reasoning, Refusal
-from dragoman.dialects.dialect import RequestCodec
+from dragoman.dialects.dialect import RequestCodec, locate_in_members
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MissLog, WireForm, render_items, types_by_members
@@ -23,38 +25,25 @@ from dragoman.wire.json_reader import render_object
 
 
 def locate_parts(message: Message) -> list[str]:
-    """The pointers to all parts of a message. One part's depends on how many of its kind stand before it."""
-    if message.role is TOOL:
-        return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
-    at = f"/messages/{message.at}"
-    pointers: list[str] = []
-    calls = citations = pictures = others = 0
-    for part in message.parts:
-        if type(part) is Media and part.wire_form == BESIDE:
-            pointers.append(f"{at}/images/{pictures}")
-            pictures += 1
-            continue
-        pointers.append(at + _locate_part(part, message.listed, citations if type(part) is Citation else calls, others))
-        calls += type(part) is Call
-        citations += type(part) is Citation
-        others += not isinstance(part, (Reasoning, Call, Citation))
-    return pointers
+    """The pointers to all parts of a message."""
+    return locate_in_members(message, partial(_member_of, message.listed))
 
 
-def _locate_part(part: Part, listed: bool, number: int, others: int) -> str:
-    """`number`: how many calls stand before it, or of a citation how many citations."""
+def _member_of(listed: bool, part: Part) -> str:
     match part:
+        case Media() if part.wire_form == BESIDE:
+            return "/images/"
         case Call():
-            return "/function_call" if part.wire_form else f"/tool_calls/{number}"
+            return "/function_call" if part.wire_form else "/tool_calls/"
         case Citation():
-            return f"/annotations/{number}"
+            return "/annotations/"
         case Reasoning():
             return f"/{part.field}"
         case Refusal() if not listed:
             return "/refusal"
         case Opaque(kind="audio"):
             return "/audio"
-    return f"/content/{others}" if listed else "/content"
+    return "/content/" if listed else "/content"
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages, render_unnamed)
