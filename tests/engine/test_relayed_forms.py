@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
+import anthropic
 import msgspec
 import pytest
+from google.genai.errors import APIError
 from tests.sdk_readers import Loopback
 
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
@@ -122,6 +126,38 @@ def test_E14_an_error_outside_of_any_frame_reaches_the_client(form: str, client:
         assert answer.failure is not None
         assert answer.failure.message == "No."
         assert any(b"No." in line for line in last.splitlines() if line.startswith(b"data:"))
+
+
+FOREIGN: dict[str, dict[str, Any]] = {
+    "an object": {"error": {"message": "No.", "type": "server_error", "code": None}},
+    "a text": {"error": "No."},
+    "beside a type": {"type": "error", "error": {"message": "No.", "type": "overloaded_error"}},
+}
+"""What proxies and other servers write for an error in the middle of a stream."""
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "gemini"])
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("size", [9, 4096])
+def test_an_error_in_another_vendors_form_is_raised_by_the_official_sdk(
+    name: str, dialect: str, size: int, sdks: Loopback
+) -> None:
+    wire = b"".join(_frames(dialect)[:6]) + b"data: " + json.dumps(FOREIGN[name]).encode() + b"\n\n"
+    answer = Translation(dialect, dialect, context=ANSWERING)
+    relayed = b"".join([answer.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + answer.close()
+    assert answer.failure is not None
+    with pytest.raises((anthropic.APIError, APIError), match=r"No\."):
+        sdks.read(dialect, relayed, stream=True)
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "gemini"])
+def test_an_error_in_the_vendors_own_form_is_relayed_as_it_came(dialect: str) -> None:
+    own: dict[str, Any] = {"type": "error", "error": {"type": "overloaded_error", "message": "No."}, "more": 1}
+    own = {"error": {"code": 503, "message": "No.", "status": "UNAVAILABLE"}, "more": 1} if dialect == "gemini" else own
+    frame = (b"event: error\n" if dialect == "anthropic" else b"") + b"data: " + json.dumps(own).encode() + b"\n\n"
+    wire = b"".join(_frames(dialect)[:6]) + frame
+    answer = Translation(dialect, dialect, context=ANSWERING)
+    assert answer.feed(wire) + answer.close() == wire
 
 
 def test_signs_of_life_and_names_of_their_own_reach_clients_that_read_them() -> None:

@@ -30,6 +30,7 @@ from dragoman.dialects.anthropic.answer_render import (
 )
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
+from dragoman.dialects.shared.foreign_errors import ForeignErrors
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import decode_members, text_in, valid_utf8
@@ -277,6 +278,11 @@ _HEADS = {
 }
 
 
+def _foreign_errors(seed: str, provider: str) -> ForeignErrors:
+    context = AnswerContext(id=seed)
+    return ForeignErrors(lambda event: event.get("type") == "error", lambda failure: error_body(failure, context)[1])
+
+
 ANSWERS = AnswerCodec(
     parse_answer,
     render_answer,
@@ -285,5 +291,6 @@ ANSWERS = AnswerCodec(
     render_error,
     complete=complete_answer,
     streamed_text=WORDS,
+    chunk_rewrite=_foreign_errors,
     find_beginning=find_block,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -22,6 +23,7 @@ from dragoman.dialects.gemini.answer_render import (
     render_error,
     render_usage,
 )
+from dragoman.dialects.shared.foreign_errors import ForeignErrors
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
@@ -239,6 +241,15 @@ def _content(part: Json) -> bytes:
     return b'{"parts":[%b],"role":"model"}' % part
 
 
+def _has_code(event: Mapping[str, Any]) -> bool:
+    """Google's SDK raises no error without it."""
+    error = event["error"]
+    return isinstance(error, dict) and isinstance(error.get("code"), int)
+
+
+_FOREIGN_ERRORS = ForeignErrors(_has_code, lambda failure: error_body(failure)[1])
+
+
 ANSWERS = AnswerCodec(
     parse_whole,
     render_answer,
@@ -246,4 +257,5 @@ ANSWERS = AnswerCodec(
     GeminiStreamRenderer,
     render_error,
     streamed_text=WORDS,
+    chunk_rewrite=lambda seed, provider: _FOREIGN_ERRORS,
 )

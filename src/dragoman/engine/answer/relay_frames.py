@@ -239,9 +239,14 @@ class RelayFrames:
         if payload and payload != _DONE and (payload == unclean or not self._is_clean(payload)):
             pieces = self._pieces(payload)
             if pieces is not None:
-                return b"".join([_write([*heads, b"data: " + msgspec.json.encode(piece)]) for piece in pieces])
+                return b"".join([self._write_piece(heads, msgspec.json.encode(piece)) for piece in pieces])
         shown = [*heads, *datas]
         return frame if shown == lines else _write(shown)
+
+    def _write_piece(self, heads: list[bytes], data: bytes) -> bytes:
+        names = [line for line in heads if line.startswith(_NAME)]
+        others = [line for line in heads if not line.startswith(_NAME)]
+        return _write([*others, *self._fit_names(names, data), b"data: " + data])
 
     def _read_lines(self, lines: list[bytes]) -> tuple[list[bytes], list[bytes]]:
         """The lines that clients read of a frame: those before its data, and its data."""
