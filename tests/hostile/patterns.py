@@ -75,6 +75,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "rules/naming.py": (),  # facts: found by `_of_facts`
     "rules/schema/objects.py": (),
     "rules/settings/setting_range.py": (r"[a-zA-Z0-9\-_]+",),
+    "rules/state_form.py": (),  # facts: found by `_of_facts`
     "store/journals/redaction.py": (r"sk\-secret\-one|sk\-secret",),
     "wire/late_pattern.py": (),  # found as values
 }

@@ -30,7 +30,7 @@ from dragoman.dialects.anthropic.answer_render import (
 )
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
-from dragoman.dialects.shared.foreign_errors import ForeignErrors
+from dragoman.dialects.families.foreign_errors import ForeignErrors
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import decode_members, text_in, valid_utf8

@@ -13,6 +13,7 @@ from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext, Framing
+from dragoman.dialects.families.foreign_errors import ForeignErrors
 from dragoman.dialects.gemini import ORIGIN
 from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk, parse_answer, tells
 from dragoman.dialects.gemini.answer_render import (
@@ -23,7 +24,6 @@ from dragoman.dialects.gemini.answer_render import (
     render_error,
     render_usage,
 )
-from dragoman.dialects.shared.foreign_errors import ForeignErrors
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken
 from dragoman.dialects.shared.split_surrogates import SurrogateMender

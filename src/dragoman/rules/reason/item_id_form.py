@@ -38,11 +38,10 @@ from dragoman.rules.rule import rule
 
 _IDS = ID, ITEM_ID = "id", "item.id"
 """The id of an item that is one part, and that of a message, which its first part carries."""
-_NAMED: Mapping[type[Part], str] = {Call: "call", Result: "result"}
+_NAMED: Mapping[type[Part], str] = {Call: "call", Result: "result", Reasoning: "reasoning"}
 """Parts that are items by themselves, and what the fact calls them. Results may have ids of any form."""
 Followers = Mapping[int, Part | None]
 """The part after each thought, by the identity of the thought."""
-_NO_FIELDS: Mapping[str, bytes] = {}
 
 
 @rule(
@@ -71,7 +70,9 @@ def _are_in_order(messages: Sequence[Message], facts: Facts, is_kept: bool) -> b
     """Whether every id has its form and is there once, and no thinking has lost its words, as in most histories. One
     loop on purpose: a call for each part would take five times as long."""
     forms = {kind: b'"' + form.encode() for kind, form in facts.item_ids.items()}
-    of_message, of_reasoning = (forms.get(kind, b'"') for kind in ("message", "reasoning"))
+    of_message = forms.get("message", b'"')
+    ids_of = {kind: (ID, forms.get(name, b'"')) for kind, name in _NAMED.items()}
+    id_of_message = ITEM_ID, of_message
     ids: list[bytes] = []
     thinks = False
     for message in messages:
@@ -81,19 +82,19 @@ def _are_in_order(messages: Sequence[Message], facts: Facts, is_kept: bool) -> b
             if not found.startswith(of_message):
                 return False
         for part in message.parts:
-            fields = _NO_FIELDS if part.extras is None else part.extras.fields
             kind = type(part)
+            if part.extras is None and not thinks and kind is not Opaque:
+                continue  # most parts
+            name, form = ids_of.get(kind, id_of_message)
+            found = None if part.extras is None else part.extras.fields.get(name)
             if kind is Reasoning:
-                found, form = fields.get(ID), of_reasoning
                 thinks = thinks or (found is not None and is_kept)
                 if found is not None and not is_kept and not _is_proven(part, facts):
                     return False
-            else:
-                if thinks and kind is Text and ITEM_ID not in fields:
+            elif thinks:
+                if kind is Text and found is None:
                     return False
                 thinks = False
-                named = _NAMED.get(kind)
-                found, form = (fields.get(ID), forms.get(named, b'"')) if named else (fields.get(ITEM_ID), of_message)
             if found is not None:
                 ids.append(found)
                 if not found.startswith(form):
