@@ -10,56 +10,34 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
-from dragoman.emulators.catalogue import provider
+from dragoman.emulators.catalogue import names, provider
 from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
+from dragoman.profiles.profile import builtin, builtin_names
 
-JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "openai": ("openai", {}),
-    "openai-responses": ("openai-responses", {}),
-    "azure-openai": ("azure-openai", {}),
-    "azure-openai-responses": ("azure-openai-responses", {}),
-    "azure-anthropic": ("azure-anthropic", {}),
-    "azure-foundry": ("azure-foundry", {}),
-    "vertex-anthropic": ("vertex-anthropic", {}),
-    "anthropic": ("anthropic", {}),
-    "anthropic-compatible-strict": ("anthropic", {}),
-    "gemini": ("gemini", {}),
+_OTHER_NAMES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "gemini-compatible": ("gemini-openai", {}),
-    "gemini-native-compatible-strict": ("gemini", {}),
-    "bedrock": ("bedrock", {}),
-    "bedrock-anthropic": ("bedrock", {}),
-    "vertex": ("vertex", {}),
-    "gemini-openai": ("gemini-openai", {}),
-    "openrouter": ("openrouter", {}),
-    "mistral": ("mistral", {}),
-    "deepseek": ("deepseek", {}),
-    "groq": ("groq", {}),
-    "xai": ("xai", {}),
-    "xai-responses": ("xai-responses", {}),
-    "zai": ("zai", {}),
-    "moonshot": ("moonshot", {}),
-    "qwen": ("qwen", {}),
-    "minimax": ("minimax", {}),
-    "cerebras": ("cerebras", {}),
-    "together": ("together", {}),
-    "fireworks": ("fireworks", {}),
-    "perplexity": ("perplexity", {}),
-    "cohere": ("cohere", {}),
-    "cohere-openai": ("cohere-openai", {}),
-    "ollama": ("ollama", {}),
-    "ollama-openai": ("ollama-openai", {}),
-    "vllm": ("vllm", {}),
-    "llamacpp": ("llamacpp", {}),
-    "lmstudio": ("lmstudio", {}),
-    "sglang": ("sglang", {}),
-    "openai-compatible-strict": ("compatible", {}),
-    "openai-compatible-lenient": ("compatible-lenient", {}),
-    "strict-template": ("template", {"template": "alternating"}),
-    "auto": ("compatible-lenient", {}),
+    "anthropic-compatible-strict": ("anthropic", {}),
     "openai-compatible": ("compatible-lenient", {}),
-    "anthropic-compatible": ("anthropic-compatible", {}),
-    "gemini-native-compatible": ("gemini-native-compatible", {}),
+    "openai-compatible-strict": ("compatible", {}),
+    "strict-template": ("template", {"template": "alternating"}),
 }
+"""Profiles that are judged by an emulator of another name."""
+
+
+def _emulator_for(profile: str) -> tuple[str, Mapping[str, Any]]:
+    """The emulator of the profile's own name, or that of the profile that it is like."""
+    if profile in _OTHER_NAMES:
+        return _OTHER_NAMES[profile]
+    if profile in names():
+        return profile, {}
+    like = builtin(profile).like
+    assert like, (
+        f"name the emulator that judges {profile} in tests/judges.py: none has its name, and it is `like` no other"
+    )
+    return _emulator_for(like)
+
+
+JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {name: _emulator_for(name) for name in sorted(builtin_names())}
 # a profile's path may be relative to its base URL; the emulator knows the vendor's from the root
 _PREFIXES = ("", "/v1", "/v1beta", "/api", "/api/v1", "/openai", "/openai/v1", "/v1beta/openai", "/compatibility/v1")
 

@@ -109,8 +109,8 @@ def test_what_each_provider_accepts_is_a_page_that_is_written_from_the_facts() -
     reference = Path(__file__).resolve().parents[2] / "docs" / "reference"
     profiles, matrix = ((reference / f"{name}.md").read_text("utf-8") for name in ("profiles", "compatibility"))
     assert all(page.startswith("<!-- Written by docs/generate.py from the code") for page in (profiles, matrix))
-    assert all(f"| `{name}` |" in profiles for name in BUILTIN.names())
-    assert all(f"| [{rule}](rules.md#{rule}) |" in matrix for rule in BY_NAME)
+    assert all(f"| `{name}` |" in profiles for name in BUILTIN.names()), "run: make docs"
+    assert all(f"| [{rule}](rules.md#{rule}) |" in matrix for rule in BY_NAME), "run: make docs"
 
 
 def test_text_beside_results_is_kept() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from tests.gateway.running import gateway, provider
-from tests.shapes.doubts import CASES, DoubtCase
+from tests.shapes.asked_doubts import doubt_case
+from tests.shapes.doubts import DoubtCase
 
 from dragoman.emulators.further_refusals import WORDS
 from dragoman.testing import emulator
@@ -46,7 +47,8 @@ def asked(case: DoubtCase, dialect: str, stream: bool) -> tuple[str, dict[str, A
 def test_the_second_attempt_succeeds_and_from_then_on_the_first(
     profile: str, dialect: str, model: str, fact: str, stream: bool, tmp_path: Path
 ) -> None:
-    case = CASES[dialect][fact]
+    case = doubt_case(f"{profile}/{model}", dialect, fact)
+    assert case is not None
     with emulator(profile, strict=False, refuses=[case.pattern]) as behind:
         settings = {
             "providers": {"p": provider(profile, behind.base_url)},
@@ -62,7 +64,8 @@ def test_the_second_attempt_succeeds_and_from_then_on_the_first(
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_care_does_not_cure_keeps_the_first_words(stream: bool, tmp_path: Path) -> None:
-    case = CASES["openai-chat"]["unknown_settings"]
+    case = doubt_case("openai/gpt-4o", "openai-chat", "unknown_settings")
+    assert case is not None
     with emulator("openai", strict=False, refuses=[r"^\{"]) as behind:
         settings = {
             "providers": {"p": provider("openai", behind.base_url)},

@@ -1,4 +1,4 @@
-"""Model names as people write them, per profile. Every glob of a profile must be met by one of its names."""
+"""Model names as people write them, per profile that has globs. Each glob must be met by one of the names."""
 
 from __future__ import annotations
 
@@ -211,6 +211,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "openai-compatible": ("some-model", "claude-sonnet-4-5"),
     "openai-compatible-strict": ("some-model", "claude-sonnet-4-5"),
     "openai-compatible-lenient": ("some-model", "claude-sonnet-4-5"),
-    "strict-template": ("some-model",),
-    "auto": ("some-model",),
 }
+
+
+def examples_of(profile: str) -> tuple[str, ...]:
+    return EXAMPLES.get(profile, ("some-model",))
