@@ -266,6 +266,29 @@ CASES |= {
         asked({"role": "assistant", "content": "The battery is low."}),
         arrives=("The battery is low.", "[autonomous processing]"),
     ),
+    "two instructions, to a template that has room for one": unknown(
+        "strict-template",
+        "m",
+        asked({"role": "system", "content": "Be brief."}, LATE, HI),
+        arrives=('"role":"system","content":"Be brief.\\n\\nAnswer in French."',),
+        rules=("many-systems",),
+    ),
+    "a result without its call, and a picture that is none of the fault": unknown(
+        "minimax",
+        "m",
+        asked(SHOWN, {"role": "assistant", "content": "A lake."}, FOUND, HI),
+        arrives=("iVBORw0KGgo=", "a lake"),
+        rules=("orphan-result",),
+    ),
+    "arguments that were cut, and a picture that is none of the fault": unknown(
+        "vllm",
+        "m",
+        asked(
+            SHOWN, {**LOOKED[1], "tool_calls": [{**CALL, "function": {"name": "look", "arguments": '{"at": "'}}]}, FOUND
+        ),
+        arrives=("iVBORw0KGgo=", "arguments"),
+        rules=("bad-arguments",),
+    ),
     "two refusals, of which care cures one": unknown(
         "mistral",
         "mistral-large-latest",

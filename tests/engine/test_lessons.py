@@ -55,6 +55,14 @@ class Case(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
+CUT: dict[str, Any] = {
+    "role": "assistant",
+    "content": "x",
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x": "'}}],
+}
+BOTH: dict[str, Any] = {**CUT, "tool_calls": [called(one)[0]["tool_calls"][0] for one in ("c1", "c2")]}
+
+
 def turns(body: Any) -> list[tuple[str, Any]]:
     return [(turn["role"], turn["content"]) for turn in body["messages"]]
 
@@ -234,12 +242,16 @@ CASES: dict[str, Case] = {
         " ",
     ),
     "system-opening": Case(
-        ("System message must be at the beginning.",),
-        {"system_place": "opening"},
-        {"messages": [HI, LATE]},
+        (
+            "System message must be at the beginning.",
+            "invalid params, invalid chat setting (2013)",
+            "invalid params, chat content has invalid message role: system (2013)",
+        ),
+        {"system_place": "opening", "system_count": "one"},
+        {"messages": [LATE, LATE, HI, LATE]},
         turns,
-        [("user", "Hi"), ("system", "L")],
-        [("user", "Hi"), ("user", "[System] L")],
+        [("system", "L"), ("system", "L"), ("user", "Hi"), ("system", "L")],
+        [("system", "L\n\nL"), ("user", "Hi"), ("user", "[System] L")],
     ),
     "system-placement": Case(
         (
@@ -289,6 +301,13 @@ CASES: dict[str, Case] = {
             "messages: Unexpected role 'developer'",
             "Unsupported value: 'messages[0].role' does not support 'developer' with this model.",
             "Unexpected message role: developer",
+            "Unexpected message role.",
+            "developer is not one of ['system', 'assistant', 'user', 'tool', 'function'] - 'messages.[0].role'",
+            "Invalid value: 'developer'. Supported values are: 'system', 'assistant', 'user', 'function', and 'tool'.",
+            "Input tag 'developer' found using 'role' does not match any of the expected tags: 'system', 'user'",
+            "Input should be 'system', 'user', 'assistant', or 'tool'",
+            "Value error, 'role' must be one of 'system', 'assistant', 'tool', or 'function' (case-insensitive).",
+            "Upstream request failed: [1214] Incorrect role information",
         ),
         {"developer_role": "refuses"},
         {"messages": [{"role": "developer", "content": "L"}, HI]},
@@ -300,6 +319,7 @@ CASES: dict[str, Case] = {
         (
             "After the optional system message, conversation roles must alternate user/assistant/user/assistant/...",
             "The messages should alternate with assistant messages",
+            "After the (optional) system message(s), user and assistant roles should be alternating.",
             "Please ensure that multiturn requests alternate between user and model.",
             "Unexpected role 'user' after role 'tool'",
         ),
@@ -322,6 +342,7 @@ CASES: dict[str, Case] = {
         (
             "Please ensure that function call turn comes immediately after a user turn or a function response.",
             "messages: first message must use the `user` role",
+            "A conversation must start with a user message. Try again with a conversation that starts with one.",
         ),
         {"first_turn": "user"},
         {"messages": called()},
@@ -335,12 +356,78 @@ CASES: dict[str, Case] = {
             "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
             "Please ensure that the conversation will end with a user role.",
             "The conversation must end with a user message.",
+            "Last message must have role `user`.",
+            "Assistant response prefill is incompatible with enable_thinking.",
         ),
         {"last_turn": "user"},
         {"messages": [HI, HELLO]},
         roles,
         ["user", "assistant"],
         ["user", "assistant", "user"],
+    ),
+    "last-turns-counted": Case(
+        ("Cannot have 2 or more assistant messages at the end of the list.",),
+        {"repeated_last": "refuses"},
+        {"messages": [HI, HELLO, HELLO]},
+        turns,
+        [("user", "Hi"), ("assistant", "Hello"), ("assistant", "Hello")],
+        [("user", "Hi"), ("assistant", "Hello\n\nHello")],
+    ),
+    "pairs-demanded": Case(
+        (
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+            "'tool_call_id'. (insufficient tool messages following tool_calls message)",
+            '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must be followed by tool'
+            ' messages responding to each "tool_call_id".',
+            "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+            "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+            "Not the same number of function calls and responses",
+            "Unexpected role 'tool' after role 'user'",
+            "Duplicate tool call id c1 in tool results",
+            "Unexpected tool call id c9 in tool results",
+            "invalid params, tool result's tool id(call_function_g094w5htkglv_1) not found (2013)",
+            "invalid params, tool call result does not follow tool call (2013)",
+            "Invalid request: tool_call_id  is not found",
+            "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.",
+            "messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: toolu_1.",
+        ),
+        {
+            "orphan_result": "refuses",
+            "missing_result": "refuses",
+            "late_result": "refuses",
+            "repeated_result": "refuses",
+        },
+        {"tools": TOOLS, "messages": [HI, *called()[1:], HELLO, called("c2")[0], HI]},
+        roles,
+        ["user", "tool", "assistant", "assistant", "user"],
+        ["user", "user", "assistant", "assistant", "tool", "user"],
+        knows=dict.fromkeys(("orphan_result", "missing_result", "late_result", "repeated_result"), "accepts"),
+    ),
+    "calls-counted": Case(
+        ("This model only supports single tool-calls at once!",),
+        {"parallel_calls": "refuses"},
+        {"tools": TOOLS, "messages": [HI, BOTH, *(called(one)[1] for one in ("c1", "c2"))]},
+        roles,
+        ["user", "assistant", "tool", "tool"],
+        ["user", "assistant", "tool", "assistant", "tool"],
+    ),
+    "arguments-demanded": Case(
+        (
+            '<400> InternalError.Algo.InvalidParameter: The "function.arguments" parameter of the code model must be '
+            "in JSON format.",
+            "invalid params, invalid function arguments json string, tool_call_id: call_function_abraty2ssz2_1 (2013)",
+            "invalid tool call arguments",
+            "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error",
+            "TypeError: Can only get item pairs from a mapping.",
+            "Unterminated string starting at: line 1 column 14 (char 13)",
+            "Expecting ',' delimiter: line 1 column 21 (char 20)",
+        ),
+        {"bad_arguments": "refuses"},
+        {"tools": TOOLS, "messages": [HI, CUT, called()[1]]},
+        lambda body: body["messages"][1]["tool_calls"][0]["function"]["arguments"],
+        '{"x": "',
+        '{"arguments":"{\\"x\\": \\""}',
+        knows={"bad_arguments": "accepts"},
     ),
     "limit-range": Case(
         (
@@ -375,7 +462,10 @@ CASES: dict[str, Case] = {
         status=422,
     ),
     "call-id-form": Case(
-        ("Tool call id was turn1_0 but must be a-z, A-Z, 0-9, with a length of 9.",),
+        (
+            "Tool call id was turn1_0 but must be a-z, A-Z, 0-9, with a length of 9.",
+            "Tool call IDs should be alphanumeric strings with length 9!",
+        ),
         {"call_id_pattern": "[a-zA-Z0-9]{9}", "call_id_length": 9, "odd_call_id": "refuses"},
         {"messages": [HI, *called("turn1_0")]},
         lambda body: len(body["messages"][2]["tool_call_id"]),
@@ -406,12 +496,41 @@ CASES: dict[str, Case] = {
             "Unable to submit request because it has an empty text parameter.",
             "Unable to submit request because it must include at least one parts field",
             "messages must have at least one content element",
+            "Invalid request: the message at position 4 with role 'assistant' must not be empty",
         ),
         {"empty_user": "refuses", "empty_assistant": "refuses", "empty_beside": "refuses", "blank_text": "refuses"},
         {"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": " "}, HI]},
         turns,
         [("user", ""), ("assistant", " "), ("user", "Hi")],
         [("user", "(empty)"), ("user", "Hi")],
+    ),
+    "null-refused": Case(
+        (
+            "Invalid value for 'content': expected a string, got null.",
+            "invalid message content type: <nil>",
+            "Failed to deserialize the JSON body into the target type: messages[1]: missing field `content` at line 8",
+            "messages.1.ChatCompletionMessageGenericParam.content Field required [type=missing]",
+        ),
+        {"call_content": "empty", "no_parts": "refuses", "no_user_parts": "refuses"},
+        {"messages": [HI, {**called()[0], "content": None}, called()[1], {"role": "assistant", "content": None}, HI]},
+        turns,
+        [("user", "Hi"), ("assistant", None), ("tool", "ok"), ("assistant", None), ("user", "Hi")],
+        [("user", "Hi"), ("assistant", ""), ("tool", "ok"), ("user", "Hi")],
+        knows={"no_parts": "accepts", "no_user_parts": "accepts"},
+    ),
+    "text-demanded": Case(
+        (
+            "message[4].content must be a string",
+            "Failed to deserialize the JSON body into the target type: messages[5]: invalid type: sequence, expected a "
+            "string at line 1 column 33928",
+            "messages.1.content: Input should be a valid string",
+            "json: cannot unmarshal array into Go struct field ChatRequest.messages.content of type string",
+        ),
+        {"list_content": "refuses", "system_parts": "refuses"},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]},
+        turns,
+        [("user", [{"type": "text", "text": "Hi"}])],
+        [("user", "Hi")],
     ),
     "schema-keyword": Case(
         (
@@ -435,6 +554,9 @@ CASES: dict[str, Case] = {
             "deepseek-reasoner does not support this tool_choice",
             "tool_choice forces tool use is not compatible with thinking",
             "Thinking may not be enabled when tool_choice forces tool use.",
+            "tool_choice 'specified' is incompatible with thinking enabled",
+            "<400> InternalError.Algo.InvalidParameter: The tool_choice parameter does not support being set to "
+            "required or object in thinking mode",
         ),
         {"forced_choice_thinking": "refuses"},
         {**PLAIN, "tools": TOOLS, "tool_choice": "required", "reasoning_effort": "high"},
@@ -443,7 +565,10 @@ CASES: dict[str, Case] = {
         "none",
     ),
     "thinks-unasked": Case(
-        ("Thinking mode does not support this tool_choice",),
+        (
+            "Thinking mode does not support this tool_choice",
+            "tool_choice 'required' is incompatible with thinking enabled",
+        ),
         {"reasoning_default": True, "thinking_off": "refuses"},
         {**PLAIN, "tools": TOOLS, "tool_choice": "required"},
         lambda body: body["tool_choice"],
@@ -452,7 +577,7 @@ CASES: dict[str, Case] = {
         knows={"forced_choice_thinking": "refuses"},
     ),
     "choice-refused": Case(
-        ("Tool choice must be auto",),
+        ("Tool choice must be auto", "No endpoints found that support the provided 'tool_choice' value."),
         {"tool_choices": ["auto"]},
         {**PLAIN, "tools": TOOLS, "tool_choice": "required"},
         lambda body: body["tool_choice"],
@@ -554,7 +679,10 @@ CASES: dict[str, Case] = {
         "Ann_Lee",
     ),
     "medium-refused": Case(
-        ("messages[0]: unknown variant `image_url`, expected `text` at line 1 column 650",),
+        (
+            "messages[0]: unknown variant `image_url`, expected `text` at line 1 column 650",
+            "the message at position 1 with role 'user' contains an invalid part type: image_url",
+        ),
         {"media": {"image": {"inline": "refuses", "url": "refuses"}}},
         {"messages": [SEEN]},
         lambda body: body["messages"][0]["content"][1]["type"],
@@ -574,6 +702,28 @@ CASES: dict[str, Case] = {
         True,
         False,
     ),
+    "images-counted": Case(
+        (
+            "Model 'moonshotai/kimi-k2.6' supports at most 1 image per prompt.",
+            "At most 1 image(s) may be provided in one request.",
+        ),
+        {"media": {"image": {"most": 1}}},
+        {"messages": [SEEN, SEEN]},
+        lambda body: str(body).count("'image_url':"),
+        2,
+        1,
+    ),
+    "json-word-demanded": Case(
+        (
+            "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
+            "<400> InternalError.Algo.InvalidParameter: 'messages' must contain the word 'json' in some form",
+        ),
+        {"json_word": "refuses"},
+        {**PLAIN, "response_format": {"type": "json_object"}},
+        lambda body: "JSON" in str(body["messages"]),
+        False,
+        True,
+    ),
     "tools-with-effort": Case(
         ("Function tools with reasoning_effort are not supported for this model in /v1/chat/completions.",),
         {"tools_with_effort": "refuses", "thinking": "accepts"},
@@ -581,6 +731,19 @@ CASES: dict[str, Case] = {
         lambda body: body.get("reasoning_effort"),
         "high",
         None,
+    ),
+    "reasoning-refused": Case(
+        (
+            "`messages[1].reasoning`: reasoning is not supported with this model",
+            "Cannot pass both content and thinking in an assistant message with tool calls! Put the analysis message "
+            "in one or the other, but not both.",
+        ),
+        {"reasoning_text": "refuses"},
+        {"messages": [HI, {**HELLO, "reasoning": "A greeting."}, HI]},
+        lambda body: "reasoning" in body["messages"][1],
+        True,
+        False,
+        knows={"reasoning_text": "accepts"},
     ),
     "levels-refused": Case(
         ('think value "high" is not supported for this model',),
@@ -645,7 +808,11 @@ CASES: dict[str, Case] = {
         source="anthropic",
     ),
     "thinking-adaptive": Case(
-        ("thinking.type.enabled is not supported for this model. Use thinking.type.adaptive and output_config.effort",),
+        (
+            "thinking.type.enabled is not supported for this model. Use thinking.type.adaptive and "
+            "output_config.effort",
+            'invalid params, invalid thinking.type: "enabled" (allowed: adaptive, disabled) (2013)',
+        ),
         {"thinking_form": "adaptive"},
         claude({"type": "text", "text": "Hello"}, thinking={"type": "enabled", "budget_tokens": 2000}),
         lambda body: body["thinking"]["type"],
@@ -680,12 +847,26 @@ CASES: dict[str, Case] = {
         "low",
     ),
     "tools-refused": Case(
-        ("registry.ollama.ai/library/x does not support tools",),
+        (
+            "registry.ollama.ai/library/x does not support tools",
+            "Tool calling is not supported for this model",
+            "Function call is not supported for this model.",
+            "No endpoints found that support tool use.",
+        ),
         {"tools": "refuses"},
         {**PLAIN, "tools": TOOLS},
         lambda body: "tools" in body,
         True,
         False,
+    ),
+    "parameters-demanded": Case(
+        ("invalid params, function parameters is empty (2013)",),
+        {"tools_without_schema": "refuses"},
+        {**PLAIN, "tools": [{"type": "function", "function": {"name": "f"}}]},
+        lambda body: "parameters" in body["tools"][0]["function"],
+        False,
+        True,
+        knows={"tools_without_schema": "accepts"},
     ),
     "header-word": Case(
         (
@@ -735,6 +916,18 @@ CASES: dict[str, Case] = {
         {"temperature", "top_p"},
         {"temperature"},
     ),
+    "fields-refused": Case(
+        (
+            "litellm.UnsupportedParamsError: bedrock does not support parameters: ['stop', 'frobnicate'], for model=x. "
+            "To drop these, set `litellm.drop_params=True`",
+            "Unrecognized request arguments supplied: stop, frobnicate",
+        ),
+        {"refused_settings": ["stop", "frobnicate"], "settings": {"stop": {"support": "refuses"}}},
+        {**PLAIN, "stop": ["x"], "frobnicate": 1, "seed": 1},
+        names,
+        {"stop", "frobnicate", "seed"},
+        {"seed"},
+    ),
     "field-refused": Case(
         (
             "Unsupported parameter: 'stop' is not supported with this model.",
@@ -744,6 +937,9 @@ CASES: dict[str, Case] = {
             "property 'stop' is unsupported",
             "Argument not supported on this model: stop",
             "Model grok-build does not support parameter stop.",
+            "Failed to deserialize the JSON body into the target type: stop: unknown field `stop`, expected one of "
+            "`messages`, `model`",
+            'json: unknown field "stop"',
         ),
         {"refused_settings": ["stop"], "settings": {"stop": {"support": "refuses"}}},
         {**PLAIN, "stop": ["x"], "seed": 1},
@@ -957,6 +1153,10 @@ def test_thinking_is_demanded_of_more_turns_if_those_with_calls_are_not_enough()
 NAMED: list[tuple[str, dict[str, Any]]] = [
     ("body.frobnicate: Extra inputs are not permitted", {"refused_settings": ["frobnicate"]}),
     ("Unknown parameter: 'stream_options.include_usage'.", {"stream_usage": "refuses"}),
+    (
+        """invalid reasoning value: 'minimal' (must be "high", "medium", "low", or "none")""",
+        {"efforts": ["none", "low", "medium", "high"]},
+    ),
     ("Unsupported parameter: 'reasoning_effort'", {"refused_settings": ["reasoning_effort"], "thinking_form": "none"}),
     (
         "Unknown parameter: 'random_seed'",

@@ -18,7 +18,8 @@ from dragoman.conversation.messages import Role, find_waiting_results
 from dragoman.conversation.parts import CHAT_FIELDS, Opaque, Reasoning, Result, StateKind
 from dragoman.conversation.settings import Effort
 from dragoman.dialects.registry import list_names
-from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace, Turn
+from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemCount, SystemPlace, Turn
+from dragoman.profiles.profile import merge
 
 Patch = dict[str, Any]
 REFUSES = "refuses"
@@ -165,6 +166,20 @@ def refused_name(refusal: Recognised) -> Patch | None:
     name = refusal.match["name"]
     if _inside_messages(refusal.match.string, name):
         return stray_field(refusal)
+    return _refused_setting(name, refusal)
+
+
+def refused_names(refusal: Recognised) -> Patch | None:
+    """All settings that the refusal names."""
+    patch: Patch = {}
+    for name in re.findall(r"[\w.-]+", refusal.match["names"]):
+        more = _refused_setting(name, refusal) or {}
+        listed = [*patch.get("refused_settings", ()), *more.get("refused_settings", ())]
+        patch = merge(patch, {**more, "refused_settings": list(dict.fromkeys(listed))} if listed else more)
+    return patch or None
+
+
+def _refused_setting(name: str, refusal: Recognised) -> Patch | None:
     head = name.removeprefix("body.").partition(".")[0].partition("[")[0]  # servers made with FastAPI count from there
     if head == "stream_options":
         return {"stream_usage": REFUSES} if refusal.facts.stream_usage is not Stance.REFUSES else None
@@ -276,6 +291,14 @@ def other_limit(refusal: Recognised) -> Patch | None:
     return None if refusal.facts.limit_name == wanted else {"limit_name": wanted}
 
 
+def fewer_images(refusal: Recognised) -> Patch | None:
+    """The refusal says how many pictures there may be."""
+    most = int(refusal.match[refusal.match.lastindex or 0])
+    if most < 1:
+        return without_medium("image")(refusal)
+    return None if refusal.facts.medium("image").most == most else {"media": {"image": {"most": most}}}
+
+
 def system_refused(refusal: Recognised) -> Patch | None:
     if refusal.facts.system_count.value == "none":
         return None
@@ -320,10 +343,12 @@ def next_role(refusal: Recognised) -> Patch | None:
 
 
 def next_system(refusal: Recognised) -> Patch | None:
-    """Only at the opening; and if that is refused too, none at all."""
-    if refusal.facts.system_place in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
-        return system_refused(refusal)
-    return {"system_place": "opening"}
+    """Only at the opening; if that is refused too, one of them; and then none at all."""
+    if refusal.facts.system_place not in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
+        return {"system_place": "opening"}
+    if refusal.facts.system_count is SystemCount.MANY:
+        return {"system_count": "one"}
+    return system_refused(refusal)
 
 
 def known_efforts(refusal: Recognised) -> Patch | None:

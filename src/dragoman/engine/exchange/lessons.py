@@ -90,7 +90,15 @@ def _lesson(
 _TOOL_TYPE = r"\A(?=.*?generatecontentrequest|.*?tools\[\d{1,6}\])(?=.*?tool_type)(?=.*?one_?of)"
 """In any order. Without the anchor every position of the text would be looked ahead from."""
 
-_ALTERNATE = r"roles must alternate|should alternate with assistant|requests alternate between user and model"
+_ALTERNATE = (
+    r"roles must alternate|roles should be alternating|should alternate with assistant|"
+    r"requests alternate between user and model"
+)
+
+_FORCED = (
+    r"thinking mode does not support this tool_choice|is incompatible with thinking enabled|"
+    r"being set to required or object in thinking mode"
+)
 
 _UNDECRYPTED = r"could not decrypt the provided encrypted_content"
 
@@ -135,7 +143,11 @@ LESSONS: tuple[Lesson, ...] = (
         ("reasoning_content", r"must be passed back|field in the assistant message|is missing in assistant tool call"),
         corrections.demand_reasoning,
     ),
-    _lesson("system-opening", r"system message must be at the beginning", fixed(system_place="opening")),
+    _lesson(
+        "system-opening",  # a second one at the opening is late, too
+        r"system message must be at the beginning|invalid params, invalid chat setting|invalid message role: system",
+        fixed(system_place="opening", system_count="one"),
+    ),
     _lesson(
         "system-placement",
         r"role 'system' must (follow|precede)|unexpected role 'system' after",
@@ -151,7 +163,9 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "developer-refused",
         r"unexpected role .?developer|unknown variant .?developer|does not support 'developer' with this model|"
-        r"unexpected message role: developer",
+        r"unexpected message role(?=\.|: developer)|\bdeveloper.? is not one of|"
+        r"invalid value: 'developer'|input tag 'developer'|incorrect role information|"
+        r"'role' must be one of 'system', 'assistant'|input should be 'system', 'user', 'assistant'",
         fixed(developer_role=REFUSES),
     ),
     _lesson(
@@ -164,14 +178,33 @@ LESSONS: tuple[Lesson, ...] = (
     ),  # they alternate already: a system stands between
     _lesson(
         "first-turn-demanded",
-        r"function call turn comes immediately after a user turn|first message must use the .?user",
+        r"function call turn comes immediately after a user turn|first message must use the .?user|"
+        r"must start with a user message",
         fixed(first_turn="user"),
     ),
     _lesson(
         "prefill-refused",
         r"does not support assistant message prefill|expected last role user or tool|end with a user role|"
-        r"must end with a user message",
+        r"must end with a user message|last message must have role|response prefill is incompatible",
         fixed(last_turn="user"),
+    ),
+    _lesson("last-turns-counted", r"cannot have 2 or more assistant messages at the end", fixed(repeated_last=REFUSES)),
+    _lesson(
+        "pairs-demanded",
+        r"must be followed by tool messages|must be a response to a precee?ding message|"
+        r"not the same number of function calls and responses|unexpected role 'tool' after role|"
+        r"(?:duplicate|unexpected) tool call id .{1,80}? in tool results|tool result's tool id\(.{0,80}?\) not found|"
+        r"tool_call_id .{0,80}?is not found|tool call result does not follow tool call|"
+        r"ids were found without .?tool_result|tool_use_id.? found in .?tool_result",
+        fixed(orphan_result=REFUSES, missing_result=REFUSES, late_result=REFUSES, repeated_result=REFUSES),
+    ),
+    _lesson("calls-counted", r"only supports single tool-calls at once", fixed(parallel_calls=REFUSES)),
+    _lesson(
+        "arguments-demanded",
+        r"function\.arguments.{1,40}must be in json format|invalid function arguments json|"
+        r"invalid tool call arguments|failed to parse tool call arguments|can only get item pairs from a mapping|"
+        r"\A(?:unterminated string starting at|expecting .{1,40}?|extra data): line \d{1,9} column \d{1,9} \(char",
+        fixed(bad_arguments=REFUSES),
     ),
     _lesson(
         "limit-range",
@@ -194,7 +227,7 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "call-id-form",
-        r"must be a-z, A-Z, 0-9, with a length of 9",
+        r"must be a-z, A-Z, 0-9, with a length of 9|alphanumeric strings with length 9",
         fixed(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9, odd_call_id=REFUSES),
     ),
     _lesson(
@@ -210,13 +243,25 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "empty-content",
         r"text content blocks must|must have non-empty content|empty text parameter|must include at least one parts|"
-        r"at least one content element",
+        r"at least one content element|with role '\w{1,20}' must not be empty",
         fixed(
             empty_user=REFUSES,
             empty_assistant=REFUSES,
             empty_beside=REFUSES,
             blank_text=REFUSES,
         ),
+    ),
+    _lesson(
+        "null-refused",
+        r"'content': expected a string, (?:but )?got null|content type: <nil>|missing field .?content|"
+        r"content.{0,80}?(?:field required|must not be null|cannot be null|input_value=none)",
+        fixed(call_content="empty", no_parts=REFUSES, no_user_parts=REFUSES),
+    ),
+    _lesson(
+        "text-demanded",
+        r"content must be a string|sequence, expected a string|content: input should be a valid string|"
+        r"cannot unmarshal array into go struct field .{1,80}?content of type string",
+        fixed(list_content=REFUSES, system_parts=REFUSES),
     ),
     _lesson(
         "schema-keyword",
@@ -227,15 +272,17 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "forced-choice",
         r"does not support this tool_choice|tool_choice forces tool use is not compatible|"
-        r"thinking may not be enabled when tool_choice forces",
+        rf"thinking may not be enabled when tool_choice forces|{_FORCED}",
         fixed(forced_choice_thinking=REFUSES),
     ),
     _lesson(
         "thinks-unasked",
-        r"thinking mode does not support this tool_choice",
+        _FORCED,
         fixed(reasoning_default=True, thinking_off=REFUSES),
     ),
-    _lesson("choice-refused", r"tool choice must be auto", corrections.free_choice),
+    _lesson(
+        "choice-refused", r"tool choice must be auto|support the provided 'tool_choice' value", corrections.free_choice
+    ),
     _lesson("choice-named", r"invalid tool_choice type: 'object'", corrections.unnamed_choice),
     _lesson(
         "format-refused",
@@ -288,7 +335,8 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "medium-refused",
-        r"unknown variant [`'](?P<part>image_url|video_url|input_audio|file)[`'], expected [`']text",
+        r"(?:unknown variant [`']|invalid part type: )(?P<part>image_url|video_url|input_audio|file)"
+        r"(?:[`'], expected [`']text|\Z)",
         corrections.refused_medium,
     ),
     _lesson(
@@ -297,7 +345,18 @@ LESSONS: tuple[Lesson, ...] = (
         r"no endpoints found that support image input",
         corrections.without_medium("image"),
     ),
+    _lesson(
+        "images-counted",
+        r"at most (\d{1,4}) images?\b|supports up to (\d{1,4}) images",
+        corrections.fewer_images,
+    ),
+    _lesson("json-word-demanded", r"must contain the word .{0,2}json", fixed(json_word=REFUSES)),
     _lesson("tools-with-effort", r"function tools with reasoning_effort", corrections.refused_tools),
+    _lesson(
+        "reasoning-refused",
+        r"reasoning is not supported with this model|cannot pass both content and thinking",
+        fixed(reasoning_text=REFUSES),
+    ),
     _lesson("levels-refused", r"think value .{1,40} is not supported", corrections.no_levels),
     _lesson(
         "thinking-refused",
@@ -314,7 +373,11 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.budget_range,
     ),
     _lesson("thinking-by-budget", r"adaptive thinking is not supported", fixed(thinking_form="budget")),
-    _lesson("thinking-adaptive", r"thinking\.type\.enabled is not supported", fixed(thinking_form="adaptive")),
+    _lesson(
+        "thinking-adaptive",
+        r"thinking\.type\.enabled is not supported|invalid thinking\.type: .?enabled.? \(allowed: adaptive",
+        fixed(thinking_form="adaptive"),
+    ),
     _lesson(
         "efforts-known",
         (r"effort level '\w+'", r"supported levels: (?P<known>[^.]+)"),
@@ -324,12 +387,18 @@ LESSONS: tuple[Lesson, ...] = (
         "effort-unknown",
         (
             r"unsupported value: '(?:none|minimal|low|medium|high|xhigh|max)' |"
-            r"reasoning_effort(?=.{1,80}?(?:supported values are:|must be one of))",
-            r"(?:supported values are:|must be one of) (?P<known>[^.]+)",
+            r"reasoning_effort(?=.{1,80}?(?:supported values are:|must be one of))|invalid reasoning value:",
+            r"(?:supported values are:|must be(?: one of)?) (?P<known>[^.]+)",
         ),
         corrections.known_efforts,
     ),
-    _lesson("tools-refused", r"does not support tools", corrections.without_tools),
+    _lesson(
+        "tools-refused",
+        r"does not support (?:tools|tool calling|function calling)|(?:tool calling|function call).? is not supported|"
+        r"support tool use",
+        corrections.without_tools,
+    ),
+    _lesson("parameters-demanded", r"function parameters is empty", fixed(tools_without_schema=REFUSES)),
     _lesson(
         "header-word",
         r"unexpected value\(s\) (?P<words>`[^`]{1,200}`(?:, `[^`]{1,200}`){0,40}) for the `(?P<header>[a-z-]{1,40})",
@@ -349,8 +418,14 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.one_of_sampling,
     ),
     _lesson(
+        "fields-refused",
+        r"(?:does not support parameters: \[|unrecognized request arguments supplied: )(?P<names>[^\]]{1,400})",
+        corrections.refused_names,
+    ),
+    _lesson(
         "field-refused",
-        r"(?:unsupported parameter: |unknown parameter: |unrecognized request argument supplied: |"
+        r"(?:unsupported parameter(?:\(s\))?: |unsupported param: |unknown parameter: |"
+        r"unrecognized request argument supplied: |unknown field (?=['\"`])|"
         r"argument not supported on this model: |does not support parameter |"
         r"unknown name (?=['\"`])|property (?=['\"`]))['\"`]?(?P<name>[\w.\[\]-]+)",
         corrections.refused_name,
