@@ -18,47 +18,35 @@ from dragoman.errors import DragomanError, OptionError, TargetError, nearest_fir
 from dragoman.extras import missing_extra
 
 COMMANDS = {
-    "adapt": "Compile requests for a target; show the body and the changes.",
-    "lint": "Show what targets would refuse in requests, and why.",
-    "explain": "Explain what is changed for a target, and why.",
-    "route": "Explain which model a route chooses for a request.",
-    "rules": "List the rules, or show the page of one.",
-    "profiles": "List the profiles, or show each fact of one with its evidence.",
-    "probe": "Find out what a server accepts, and write a profile.",
-    "verify": "Prove it with your own keys: directly and through the gateway.",
-    "models": "List the models that providers run, with sizes and prices.",
-    "demo": "Show refusal, repair and answer on emulated providers.",
-    "chat": "Talk to any model in the terminal.",
-    "serve": "Run the gateway.",
-    "doctor": "Check the machine, configuration, keys and network.",
-    "init": "Write an example configuration.",
-    "config": "Check and show the configuration.",
-    "keys": "Create, list and revoke client keys.",
-    "import": "Translate another gateway's configuration.",
-    "emulate": "Serve strict imitations of providers.",
-    "replay": "Send a recorded failure again.",
-    "usage": "Show what was used and what it cost.",
-    "cache": "Show what a recorded session read from the prompt cache, and what broke it.",
-    "requests": "List the requests of the ledger.",
-    "lessons": "Show or forget what refusals have taught.",
-    "store": "Check, move, export and prune what outlives requests.",
-    "forget": "Remove everything that is kept for a client key.",
-    "completion": "Print a script that completes commands in a shell.",
+    "adapt": ("compile", "Compile requests for a target; show the body and the changes."),
+    "lint": ("compile", "Show what targets would refuse in requests, and why."),
+    "explain": ("compile", "Explain what is changed for a target, and why."),
+    "route": ("compile", "Explain which model a route chooses for a request."),
+    "rules": ("compile", "List the rules, or show the page of one."),
+    "profiles": ("compile", "List the profiles, or show each fact of one with its evidence."),
+    "probe": ("providers", "Find out what a server accepts, and write a profile."),
+    "verify": ("providers", "Prove it with your own keys: directly and through the gateway."),
+    "models": ("compile", "List the models that providers run, with sizes and prices."),
+    "demo": ("providers", "Show refusal, repair and answer on emulated providers."),
+    "chat": ("providers", "Talk to any model in the terminal."),
+    "serve": ("gateway", "Run the gateway."),
+    "doctor": ("gateway", "Check the machine, configuration, keys and network."),
+    "init": ("gateway", "Write an example configuration."),
+    "config": ("gateway", "Check and show the configuration."),
+    "keys": ("gateway", "Create, list and revoke client keys."),
+    "import": ("gateway", "Translate another gateway's configuration."),
+    "emulate": ("providers", "Serve strict imitations of providers."),
+    "replay": ("compile", "Send a recorded failure again."),
+    "usage": ("records", "Show what was used and what it cost."),
+    "cache": ("records", "Show what a recorded session read from the prompt cache, and what broke it."),
+    "requests": ("records", "List the requests of the ledger."),
+    "lessons": ("records", "Show or forget what refusals have taught."),
+    "store": ("records", "Check, move, export and prune what outlives requests."),
+    "forget": ("records", "Remove everything that is kept for a client key."),
+    "completion": ("gateway", "Print a script that completes commands in a shell."),
 }
-"""All subcommands, in the order in which a newcomer needs them."""
-
-_ROOMS = {
-    "compile": frozenset({"adapt", "lint", "explain", "route", "replay", "rules", "profiles", "models"}),
-    "providers": frozenset({"probe", "verify", "emulate", "demo", "chat"}),
-    "gateway": frozenset({"serve", "doctor", "init", "config", "keys", "import", "completion"}),
-    "records": frozenset({"usage", "cache", "requests", "lessons", "store", "forget"}),
-}
-"""The folders of `commands/`, by their job. Each command is a module of its name in one of them."""
-
-NEEDS_NAMES = frozenset(
-    {"config", "forget", "import", "init", "keys", "lessons", "requests", "serve", "store", "usage"}
-)
-"""Commands that check the names of rules, facts and profiles in a configuration."""
+"""All subcommands, in the order in which a newcomer needs them: the folder of `commands/` that has the module,
+and what it does."""
 
 _TAKEN = frozenset({"import", "requests"})
 """Commands whose names Python, or a library that everybody knows, has taken."""
@@ -82,7 +70,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -119,13 +107,8 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dragoman")
-@click.pass_context
-def cli(ctx: click.Context) -> None:
+def cli() -> None:
     """Any conversation works on any model, and nothing is changed behind your back."""
-    if ctx.invoked_subcommand in NEEDS_NAMES:
-        from dragoman.gateway.config_names import known_names
-
-        ctx.obj = known_names()
 
 
 def main() -> None:
@@ -147,8 +130,8 @@ def main() -> None:
 
 
 def _module(command: str) -> str:
-    room = next(room for room, commands in _ROOMS.items() if command in commands)
-    return f"dragoman.cli.commands.{room}.{_attribute(command)}"
+    folder, _ = COMMANDS[command]
+    return f"dragoman.cli.commands.{folder}.{_attribute(command)}"
 
 
 def _attribute(command: str) -> str:

@@ -15,7 +15,6 @@ from dragoman.cli.inputs.given_config import GivenConfig
 from dragoman.cli.inputs.state_access import RunningGateway, opened_store
 from dragoman.engine.exchange.lesson_book import LessonRecord, believed
 from dragoman.errors import TargetError, near_match
-from dragoman.gateway.config_names import known_names
 from dragoman.gateway.models.server_probes import REFUSALS
 from dragoman.profiles.profile import Evidence, Profile, Profiles
 
@@ -28,7 +27,7 @@ class _ListedLessons(msgspec.Struct):
 
 def learnt_profiles(target: str, config: Path, profiles: Profiles, gateway: RunningGateway | None) -> Profiles:
     """The profiles, and one more for the provider of a configuration, which holds what was learnt about its target."""
-    given = GivenConfig(config, known=known_names(profiles))
+    given = GivenConfig(config, profiles=profiles)
     providers = given.loaded().config.providers
     name, _, _ = target.partition("/")
     provider = providers.get(name)

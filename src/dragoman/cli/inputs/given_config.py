@@ -12,8 +12,9 @@ import click
 import msgspec
 
 from dragoman.config.errors import InvalidConfig
-from dragoman.config.known_names import KnownNames
 from dragoman.config.load import DEFAULT_FILE, Loaded, load
+from dragoman.gateway.config_names import known_names
+from dragoman.profiles.profile import Profiles
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,11 +36,11 @@ _env_option = click.option(
 
 
 class GivenConfig(msgspec.Struct, frozen=True):
-    """The files, and the names that the main command knows."""
+    """The files, and the profiles besides the built-in ones."""
 
     path: Path | None = None
     env_files: tuple[Path, ...] = ()
-    known: KnownNames = KnownNames()
+    profiles: Profiles | None = None
 
     @property
     def file(self) -> Path | None:
@@ -50,7 +51,7 @@ class GivenConfig(msgspec.Struct, frozen=True):
     def loaded(self) -> Loaded:
         """The configuration, with its warnings printed. Exits with code 1 if it is invalid."""
         try:
-            loaded = load(self.file, known=self.known, env_files=self.env_files)
+            loaded = load(self.file, known=known_names(self.profiles), env_files=self.env_files)
         except InvalidConfig as error:
             click.echo(str(error), err=True)
             sys.exit(1)
@@ -62,14 +63,8 @@ class GivenConfig(msgspec.Struct, frozen=True):
 def config_options(command: Command) -> Command:
     """The two options. The command gets a GivenConfig as its first argument."""
 
-    @click.pass_context
     @wraps(command)
-    def with_config(ctx: click.Context, /, path: Path | None, env_files: tuple[Path, ...], **others: Any) -> Any:
-        return command(GivenConfig(path, env_files, known_names(ctx)), **others)
+    def with_config(path: Path | None, env_files: tuple[Path, ...], **others: Any) -> Any:
+        return command(GivenConfig(path, env_files), **others)
 
     return cast(Command, _config_option(_env_option(with_config)))
-
-
-def known_names(ctx: click.Context) -> KnownNames:
-    """The names that the main command knows. Without it names are not checked."""
-    return ctx.find_object(KnownNames) or KnownNames()

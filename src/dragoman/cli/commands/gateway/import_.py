@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from dragoman.cli.inputs.given_config import known_names
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.importers.claude_code_router import import_claude_code_router
 from dragoman.config.importers.foreign_config import Imported, render_yaml
@@ -20,6 +19,7 @@ from dragoman.config.key_editing import write_file
 from dragoman.config.load import parse, read_text
 from dragoman.config.variables import Environment
 from dragoman.config.yaml_tree import parse_tree
+from dragoman.gateway.config_names import known_names
 
 files_argument = click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -46,9 +46,8 @@ def _add_importer(name: str, gateway: str, file_name: str, translate: Callable[[
     @file_argument
     @output_option
     @force_option
-    @click.pass_context
-    def command(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
-        _write_translation(ctx, lambda: translate(file), f"{gateway}, {file.name}", output, force)
+    def command(file: Path, output: Path | None, force: bool) -> None:
+        _write_translation(lambda: translate(file), f"{gateway}, {file.name}", output, force)
 
 
 _add_importer("litellm", "LiteLLM", "config.yaml", lambda file: import_litellm(_read(file), os.environ))
@@ -65,12 +64,11 @@ _add_importer(
 @files_argument
 @output_option
 @force_option
-@click.pass_context
-def nnp(ctx: click.Context, files: tuple[Path, ...], output: Path | None, force: bool) -> None:
+def nnp(files: tuple[Path, ...], output: Path | None, force: bool) -> None:
     """Translate NNP AI Router's three files: providers, models and user keys."""
     origin = f"NNP AI Router, {', '.join(file.name for file in files)}"
     _write_translation(
-        ctx, lambda: import_nnp({str(file): _read(file) for file in files}, os.environ), origin, output, force
+        lambda: import_nnp({str(file): _read(file) for file in files}, os.environ), origin, output, force
     )
 
 
@@ -84,9 +82,7 @@ def _read(file: Path) -> object:
     return parse_tree(read_text(file), file.name).plain()
 
 
-def _write_translation(
-    ctx: click.Context, translate: Callable[[], Imported], origin: str, output: Path | None, force: bool
-) -> None:
+def _write_translation(translate: Callable[[], Imported], origin: str, output: Path | None, force: bool) -> None:
     """Write the translation, print its notes, and check that it is valid."""
     if output is not None and output.exists() and not force:
         raise click.ClickException(f"{output} exists already; use --force to overwrite it")
@@ -106,12 +102,12 @@ def _write_translation(
         click.echo(text, nl=False)
     for note in imported.notes:
         click.echo(f"note: {note}", err=True)
-    _check_translation(ctx, text, output)
+    _check_translation(text, output)
 
 
-def _check_translation(ctx: click.Context, text: str, output: Path | None) -> None:
+def _check_translation(text: str, output: Path | None) -> None:
     try:
-        parse(text, file=output.name if output else "imported", known=known_names(ctx), variables=Environment({}))
+        parse(text, file=output.name if output else "imported", known=known_names(), variables=Environment({}))
     except InvalidConfig as error:
         click.echo(f"{error}\nCorrect the translation before you use it.", err=True)
         sys.exit(1)

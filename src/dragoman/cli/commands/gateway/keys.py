@@ -10,13 +10,13 @@ from typing import Any, NoReturn
 
 import click
 
-from dragoman.cli.inputs.given_config import known_names
 from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.key_editing import UneditableLayout, add_key, remove_key, write_file
 from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, read_text
 from dragoman.config.schema.keys import ClientKey, Unpriced
 from dragoman.errors import OptionError
+from dragoman.gateway.config_names import known_names
 
 file_option = click.option(
     "--config",
@@ -58,15 +58,14 @@ def keys() -> None:
 )
 @click.option("--expires", help="The date or time when it expires, such as 2030-01-01.")
 @click.option("--admin", is_flag=True, help="May see all reports.")
-@click.pass_context
-def create(ctx: click.Context, /, name: str, path: Path, **options: Any) -> None:
+def create(name: str, path: Path, **options: Any) -> None:
     """Create a key, print it once, and add its hash to the file."""
     key = make_key()
     entry = _entry(sha256_of(key), options)
     try:
         text = read_text(path) if path.exists() else ""
         changed = add_key(text, name, entry, path.name)
-        created = _load(ctx, changed, path).config.keys[name]
+        created = _load(changed, path).config.keys[name]
         write_file(path, changed)
     except UneditableLayout as error:
         click.echo(key)  # the message has its hash
@@ -81,11 +80,10 @@ def create(ctx: click.Context, /, name: str, path: Path, **options: Any) -> None
 
 @keys.command(name="list")
 @file_option
-@click.pass_context
-def list_keys(ctx: click.Context, path: Path) -> None:
+def list_keys(path: Path) -> None:
     """List the keys of the file with their limits."""
     try:
-        loaded = _load(ctx, read_text(path), path)
+        loaded = _load(read_text(path), path)
     except InvalidConfig as error:
         _fail(error)
     for name, key in loaded.config.keys.items():
@@ -97,8 +95,7 @@ def list_keys(ctx: click.Context, path: Path) -> None:
 @keys.command()
 @click.argument("name")
 @file_option
-@click.pass_context
-def revoke(ctx: click.Context, name: str, path: Path) -> None:
+def revoke(name: str, path: Path) -> None:
     """Remove a key from the file. A running gateway refuses it after its next reload."""
     try:
         write_file(path, remove_key(read_text(path), name, path.name))
@@ -130,11 +127,11 @@ def _split(values: tuple[str, ...]) -> list[str]:
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
 
 
-def _load(ctx: click.Context, text: str, path: Path) -> Loaded:
+def _load(text: str, path: Path) -> Loaded:
     """Parse the text as the gateway does."""
     beside = path.parent / ".env"
     variables, _ = read_environment(os.environ, [beside] if beside.is_file() else [])
-    return parse(text, file=path.name, known=known_names(ctx), variables=variables, folder=path.parent)
+    return parse(text, file=path.name, known=known_names(), variables=variables, folder=path.parent)
 
 
 def _limits(key: ClientKey) -> str:

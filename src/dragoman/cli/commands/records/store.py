@@ -17,6 +17,7 @@ from dragoman.cli.inputs.state_access import opened_store
 from dragoman.cli.output.console import print_table
 from dragoman.config.load import load
 from dragoman.errors import OptionError
+from dragoman.gateway.config_names import known_names
 from dragoman.store.composed_store import ComposedStore
 from dragoman.store.contracts.ledger import LedgerQuery
 from dragoman.store.errors import StoreError
@@ -45,7 +46,7 @@ def check(ctx: click.Context, given: GivenConfig, timeout: float) -> None:
     settings would lose something.
     """
     is_reached = asyncio.run(_check(given))
-    config = load(given.file, known=given.known, env_files=given.env_files).config  # its warnings are printed
+    config = load(given.file, known=known_names(), env_files=given.env_files).config  # its warnings are printed
     checks = server_checks(config, store_file(config.store, given.file), timeout)
     if checks:
         print_checks(checks)
