@@ -60,6 +60,46 @@ def test_adapt_for_a_real_provider() -> None:
     assert unnamed.changes == []
 
 
+DIFFER = facts(document_title_pattern=PATTERN, duplicate_titles="refuses")
+"""Of the names in a request, and what is written."""
+REPEATED = [
+    (["a", "b", "a", "a"], [None, "a", "b", "a-2", "a-3"]),
+    (["a", "a", "a-2", "a-2"], [None, "a", "a-2", "a-2-2", "a-2-3"]),
+    (["a-2", "a", "a"], [None, "a-2", "a", "a-3"]),
+    ([None, None, "document"], [None, None, "document-2", "document-3"]),
+    (["a.b", "a-b"], [None, "a-b", "a-b-2"]),
+    (["x" * 200, "x" * 200], [None, "x" * 200, "x" * 198 + "-2"]),
+]
+
+
+@pytest.mark.parametrize(("given", "written"), REPEATED)
+def test_a_repeated_name_gets_a_number(given: list[str | None], written: list[str | None]) -> None:
+    text, *_ = asked(None)["messages"][0]["content"]
+    files = [asked(name)["messages"][0]["content"][1] for name in given]
+    body = {"messages": [{"role": "user", "content": [text, *files]}]}
+    done = run(document_title, body, DIFFER)
+    assert [getattr(part, "title", None) for message in done.conversation.messages for part in message.parts] == written
+    again = run(document_title, body, facts(document_title_pattern=PATTERN))
+    assert len(again.changes) == len([name for name in given if name and "." in name])
+
+
+def test_a_name_of_an_earlier_turn_and_of_a_result() -> None:
+    named = {"document": {"name": "report", "format": "pdf", "source": {"bytes": "JVBERi0="}}}
+    result = {"toolResult": {"toolUseId": "t1", "content": [named]}}
+    call = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {}}}
+    turns = [("user", [{"text": "See."}, named]), ("assistant", [call]), ("user", [result, {"text": "And?"}, named])]
+    tools = [{"toolSpec": {"name": "look", "inputSchema": {"json": {"type": "object"}}}}]
+    body = {
+        "messages": [{"role": role, "content": content} for role, content in turns],
+        "toolConfig": {"tools": tools},
+    }
+    done = adapt(body, source="bedrock", target="bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    first, _, last = done.json["messages"]
+    assert first == body["messages"][0]
+    assert last["content"][0]["toolResult"]["content"][0]["document"]["name"] == "report-2"
+    assert last["content"][2]["document"]["name"] == "report-3"
+
+
 PICTURE = {"inlineData": {"mimeType": "image/png", "displayName": "sky.png", "data": "aGk="}}
 REPORT = {"type": "url", "url": "https://a.example/b.pdf"}
 NAMED: dict[str, dict[str, Any]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import re
 from base64 import b64decode
 
 from dragoman.conversation.parts import Inline, Remote
@@ -13,10 +14,12 @@ _ALIASES = {
     "image/x-png": "image/png",
     "application/x-pdf": "application/pdf",
 }
-_NAMELESS = ("", "application/octet-stream", "binary/octet-stream")
+UNTOLD = "application/octet-stream"
+_NAMELESS = ("", UNTOLD, "binary/octet-stream")
 """Types that say nothing."""
 _HEAD = 16
 """Characters of base64 for the 12 bytes that tell a type."""
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAGIC = (
     (b"\x89PNG", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -53,9 +56,19 @@ def find_type(source: Inline | Remote) -> str:
     if isinstance(source, Remote):
         return type_of_url(source.url)
     try:
-        return recognise(b64decode(source.data[1 : 1 + _HEAD], validate=True))
+        found = recognise(b64decode(source.data[1:-1][:_HEAD], validate=True))
+        return found or ("text/plain" if named and _is_text(b64decode(source.data[1:-1])) else "")
     except binascii.Error:
         return ""
+
+
+def _is_text(content: bytes) -> bool:
+    """Whether the bytes are a text: UTF-8 without the control characters that files of other kinds begin with."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return False
+    return bool(text) and _CONTROL.search(text) is None
 
 
 def type_of_url(url: str) -> str:

@@ -14,6 +14,7 @@ from dragoman.dialects.shared.parsing import DOCUMENT_TYPES, extras_of
 from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import split_members
+from dragoman.wire.media_types import UNTOLD
 
 FORMATS: Mapping[MediaKind, Mapping[str, str]] = {
     MediaKind.IMAGE: {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"},
@@ -95,8 +96,10 @@ def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Pl
 
 
 def _media_type(kind: MediaKind, name: str) -> str:
-    """By a format, or as a media type, which Bedrock takes in its place (recorded on Nova). Empty for any other."""
-    return FORMATS[kind].get(name) or (name if name in FORMATS[kind].values() else "")
+    """By a format, or as a media type, which Bedrock takes in its place (recorded on Nova). Empty for any other, except
+    of documents: theirs is a list that Bedrock checks, and what they are is shown by their bytes."""
+    known = FORMATS[kind].get(name) or (name if name in FORMATS[kind].values() else "")
+    return known or (UNTOLD if kind is MediaKind.DOCUMENT and name else "")
 
 
 def _stored(source: Mapping[str, Json], media_type: str) -> Stored | None:

@@ -84,11 +84,11 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
 
 
 def _parse_outputs(content: list[BedrockOutput]) -> tuple[Part, ...] | None:
-    """The content of a result; None if it is not texts and JSON values. Such a value becomes a text."""
+    """The content of a result; None if it is not texts and JSON objects. Such an object becomes a text."""
     found: list[Part] = []
     for output in content:
         literal, value = bytes(output.text), bytes(output.json)
-        if value and not literal:
+        if value[:1] == b"{" and not literal:
             literal = quote(value.decode())
         elif value or literal[:1] != b'"':
             return None

@@ -57,13 +57,14 @@ def render_request(conversation: Conversation, options: RenderOptions, ask: Ask 
 
 def _fits_item(item: Json) -> bool:
     content = (fields_of(item) or {}).get("content", b"[]")
-    if not fits(open_turn, item) or (b'"bytes"' in item and any(map(_plain_media, items_of(content) or ()))):
+    blocks = items_of(content) or ()
+    if not fits(open_turn, item) or ((b'"bytes"' in item or b'"json"' in item) and any(map(_repair_block, blocks))):
         return False
-    return all(map(_has_one_key, items_of(content) or ()))
+    return all(map(_has_one_key, blocks))
 
 
 def _fits_part(item: Json) -> bool:
-    return fits(open_block, item) and _has_one_key(item) and _plain_media(item) is None
+    return fits(open_block, item) and _has_one_key(item) and _repair_block(item) is None
 
 
 def _open_part(item: Json, role: Role) -> None:
@@ -86,21 +87,47 @@ def _fits_system(raw: Json) -> bool:
 _DATA_URL = b'"data:'
 
 
-def _plain_media(block: Json) -> tuple[str, Fields, str] | None:
-    """Media whose bytes are a data URL, or a picture without one of Converse's formats, as Converse has them: the
-    kind, the members, and the place of the one that changed. None if there is nothing to do."""
+def _repair_block(block: Json) -> tuple[Json, str] | None:
+    """A block as Converse has it, and the place of what changed. None if there is nothing to do.
+
+    Media whose bytes are a data URL, a picture without one of Converse's formats, and a JSON value that is no object,
+    which is given as text.
+    """
     for kind, value in (fields_of(block) or {}).items():
-        medium = fields_of(value) or {}
-        source = fields_of(medium.get("source")) or {}
-        if source.keys() != {"bytes"}:
-            continue
-        linked = link_literal(source["bytes"]) if source["bytes"].startswith(_DATA_URL) else None
-        if isinstance(linked, Inline):
-            return kind, {**medium, "source": b'{"bytes":%b}' % linked.data}, "source/bytes"
-        form = _picture_format(medium, source["bytes"]) if kind == MediaKind.IMAGE else ""
-        if form:
-            return kind, {**medium, "format": quote(form)}, "format"
+        fields = fields_of(value)
+        if kind == "json" and fields is None:
+            return b'{"text":%b}' % quote(value.decode()), kind
+        if kind == "toolResult" and fields:
+            return _repair_result(fields)
+        repaired = _repair_medium(kind, fields or {})
+        if repaired is not None:
+            medium, member = repaired
+            return render_object({kind: render_object(medium)}), f"{kind}/{member}"
     return None
+
+
+def _repair_result(result: Fields) -> tuple[Json, str] | None:
+    outputs = items_of(result.get("content")) or []
+    places = []
+    for index, output in enumerate(outputs):
+        repaired = _repair_block(output)
+        if repaired is not None:
+            outputs[index], below = repaired
+            places.append(f"toolResult/content/{index}/{below}")
+    if not places:
+        return None
+    return render_object({"toolResult": render_object({**result, "content": render_list(outputs)})}), places[0]
+
+
+def _repair_medium(kind: str, medium: Fields) -> tuple[Fields, str] | None:
+    source = fields_of(medium.get("source")) or {}
+    if source.keys() != {"bytes"}:
+        return None
+    linked = link_literal(source["bytes"]) if source["bytes"].startswith(_DATA_URL) else None
+    if isinstance(linked, Inline):
+        return {**medium, "source": b'{"bytes":%b}' % linked.data}, "source/bytes"
+    form = _picture_format(medium, source["bytes"]) if kind == MediaKind.IMAGE else ""
+    return ({**medium, "format": quote(form)}, "format") if form else None
 
 
 def _picture_format(medium: Fields, literal: Json) -> str:
@@ -113,12 +140,11 @@ def _picture_format(medium: Fields, literal: Json) -> str:
 
 
 def _repair_part(block: Json, below: str, log: MissLog) -> Json | None:
-    found = _plain_media(block)
-    if found is None:
+    repaired = _repair_block(block)
+    if repaired is None:
         return None
-    kind, medium, member = found
-    log.note(Miss.PART, f"{below}/{kind}/{member}")
-    return render_object({kind: render_object(medium)})
+    log.note(Miss.PART, f"{below}/{repaired[1]}")
+    return repaired[0]
 
 
 _ROLES = {USER: "user", TOOL: "user", ASSISTANT: "assistant", SYSTEM: "system", DEVELOPER: "system"}

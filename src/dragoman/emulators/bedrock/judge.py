@@ -187,10 +187,20 @@ def _check_media(messages: list[Block], family: BedrockFamily) -> None:
             )
     if any(_lacks_text(message["content"]) for message in messages):
         raise BedrockRefusal("A text block must be included when using documents.")
+    names = [document["name"] for _, _, block in blocks for document in _documents_of(block)]
+    if len(set(names)) < len(names):
+        raise BedrockRefusal(
+            "Messages can't contain duplicate document names. Rename the document and retry your request."
+        )
     if sum("document" in block for _, _, block in blocks) > _MOST_DOCUMENTS:
-        raise BedrockRefusal("You provided too many documents. The maximum number of documents is 5.")
+        raise BedrockRefusal(f"You can't include more than {_MOST_DOCUMENTS} documents in a request.")
     if sum("image" in block for _, _, block in blocks) > _MOST_IMAGES and family.name != "claude":
         raise BedrockRefusal("You provided too many images. The maximum number of images is 20.")
+
+
+def _documents_of(block: Block) -> list[Block]:
+    inner = block["toolResult"]["content"] if "toolResult" in block else [block]
+    return [one["document"] for one in inner if "document" in one]
 
 
 def _lacks_text(content: list[Block]) -> bool:

@@ -12,7 +12,6 @@ from dragoman.emulators.request_shape import (
     RecordShape,
     Shape,
     ShapeMismatch,
-    anything,
     boolean,
     both,
     bounded,
@@ -66,6 +65,14 @@ def _input(value: Any, path: Path) -> None:
         raise BedrockRefusal(f"The value at {place(path)} is empty or not a JSON object.")
 
 
+def _output(value: Any, path: Path) -> None:
+    if not isinstance(value, dict):
+        at = ".".join(map(str, path))
+        raise BedrockRefusal(
+            f"The format of the value at {at} is invalid. Provide a json object for the field and try again."
+        )
+
+
 def _input_schema(value: Any, path: Path) -> None:
     _object(value, path)
     if value.get("type") != "object":
@@ -107,7 +114,7 @@ _call = RecordShape(
 _result = complete(
     toolUseId=_call_id,
     content=items(
-        _union(json=anything, text=text, image=_image, document=_document, video=_video, searchResult=_search)
+        _union(json=_output, text=text, image=_image, document=_document, video=_video, searchResult=_search)
     ),
 ).adding({"status": one_of("success", "error"), "type": text})
 _block = _union(

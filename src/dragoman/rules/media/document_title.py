@@ -1,8 +1,8 @@
-"""The name of a document in letters that the target does not take, or a name that its format has no place for.
+"""The name of a document in letters that the target does not take, one that another has, or one that has no place.
 
-Bedrock wants names of letters, digits, hyphens, brackets and single spaces, at most 200 of them. Other letters become
-hyphens. Only Gemini's format names pictures, sounds and films, and Chat's names no document that is given by URL: such
-names are left out.
+Bedrock wants names of letters, digits, hyphens, brackets and single spaces, at most 200 of them, and no name twice in a
+request. Other letters become hyphens, and a repeated name gets a number. Only Gemini's format names pictures, sounds
+and films, and Chat's names no document that is given by URL: such names are left out.
 
 Loses metadata.
 
@@ -27,6 +27,7 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, MediaKind, Part, Remote
+from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
@@ -42,19 +43,39 @@ _LONGEST = 200
 )
 def document_title(conversation: Conversation, context: Context) -> Rewrite:
     pattern, titled_media = context.facts.document_title_pattern, context.facts.titled_media
+    differ = context.facts.duplicate_titles is Stance.REFUSES
+    taken: dict[str, int] = {}
 
     def titled(message: Message, part: Part) -> Swap | None:
-        if type(part) is not Media or part.title is None:
+        if type(part) is not Media:
             return None
-        kind = part.kind.value
+        kind, given = part.kind.value, part.title
         if (f"{kind}-url" if kind == "document" and type(part.source) is Remote else kind) not in titled_media:
-            return Swap((replace(part, title=None),), f"left out the name of the {kind}")
+            return None if given is None else Swap((replace(part, title=None),), f"left out the name of the {kind}")
         if not pattern or part.kind is not MediaKind.DOCUMENT:
             return None
-        title = _fitting(part.title, pattern)
-        return None if title == part.title else Swap((replace(part, title=title),), "wrote the name of a document anew")
+        title = None if given is None else _fitting(given, pattern)
+        did = "wrote the name of a document anew"
+        if differ:
+            name = title or kind  # one without a name is called by its kind
+            if name in taken:
+                title, did = _numbered(name, taken), "gave a document another name"
+            taken[title or kind] = 1
+        loses = Loss.NOTHING if given is None else None
+        return None if title == given else Swap((replace(part, title=title),), did, loses)
 
     return rewrite_parts(conversation, titled, inside_results=True)
+
+
+def _numbered(name: str, taken: dict[str, int]) -> str:
+    """The name with the first number that makes it another one. `taken` has the last number of each. Turns are walked
+    in order, so those of a longer conversation keep their names."""
+    made = name
+    while made in taken:
+        taken[name] += 1
+        ending = f"-{taken[name]}"
+        made = name[: _LONGEST - len(ending)] + ending
+    return made
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,126 @@
+"""Conversations that Anthropic, Bedrock and Google refused in public threads, and what becomes of them here."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+import pytest
+from tests.engine.test_awkward_conversations import Awkward, Wire, asked, send
+
+from dragoman.engine.exchange.steps import Answered
+
+CONVERSE = (
+    "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "bedrock/us.amazon.nova-lite-v1:0",
+    "bedrock/mistral.mistral-large-2407-v1:0",
+)
+SPEC: Wire = {"toolSpec": {"name": "look", "inputSchema": {"json": {"type": "object", "properties": {}}}}}
+
+
+def base64(content: bytes) -> str:
+    return b64encode(content).decode()
+
+
+def attached(media_type: str, content: bytes, name: str = "") -> Wire:
+    """A file in Chat's words."""
+    named = {"filename": name} if name else {}
+    return {"type": "file", "file": {"file_data": f"data:{media_type};base64,{base64(content)}", **named}}
+
+
+def shown(*files: Wire) -> Wire:
+    return asked({"role": "user", "content": [{"type": "text", "text": "See"}, *files]})
+
+
+def converse(*turns: tuple[str, list[Wire]]) -> Wire:
+    return {
+        "messages": [{"role": role, "content": content} for role, content in turns],
+        "toolConfig": {"tools": [SPEC]},
+    }
+
+
+def document(name: str, form: str, content: bytes) -> Wire:
+    return {"document": {"name": name, "format": form, "source": {"bytes": base64(content)}}}
+
+
+def looked(*outputs: Wire) -> Wire:
+    """A request of Converse with the result of a call."""
+    call = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {}}}
+    result = {"toolResult": {"toolUseId": "t1", "content": list(outputs)}}
+    return converse(("user", [{"text": "Hi"}]), ("assistant", [call]), ("user", [result]))
+
+
+PDF = attached("application/pdf", b"%PDF-1.4")
+CASES: dict[str, Awkward] = {
+    # maximhq/bifrost#7003
+    "two files without a name": Awkward(
+        "openai-chat",
+        shown(PDF, PDF),
+        CONVERSE[:2],
+        arrives=('"name":"document"', '"name":"document-2"'),
+        rules=("document-title",),
+    ),
+    # ag-ui-protocol/ag-ui#2425
+    "a file that a later turn shows again": Awkward(
+        "bedrock",
+        converse(
+            ("user", [{"text": "Hi"}, document("report", "pdf", b"%PDF-1.4")]),
+            ("assistant", [{"text": "Hello"}]),
+            ("user", [{"text": "And?"}, document("report", "pdf", b"%PDF-1.5")]),
+        ),
+        CONVERSE[:2],
+        arrives=('"name":"report"', '"name":"report-2"'),
+        rules=("document-title",),
+    ),
+    # strands-agents/harness-sdk#3019
+    "a file of a format that a framework made up, with a path for its name": Awkward(
+        "bedrock",
+        looked({"text": "Found"}, document("tmp/artifacts/17_1.txt", "octet-stream", b"a lake")),
+        (*CONVERSE[:1], "anthropic/claude-sonnet-4-5", "gemini/gemini-3-pro-preview"),
+        arrives=("Found",),
+        gone=("octet-stream", "[document"),
+    ),
+    # sigoden/aichat#1550, maximhq/bifrost#1330
+    "a list as the result of a tool": Awkward(
+        "bedrock",
+        looked({"json": [{"id": 1}]}),
+        CONVERSE[:2],
+        arrives=('{"text":"[{\\"id\\":1}]"}',),
+        gone=('"json":[',),
+        rules=("off-schema",),
+    ),
+    "a picture of the format jpg in a result": Awkward(
+        "bedrock",
+        looked({"image": {"format": "jpg", "source": {"bytes": "/9j/4AAQSkZJRg=="}}}),
+        CONVERSE[:2],
+        arrives=('"format":"jpeg"',),
+        rules=("off-schema",),
+    ),
+    "a short file of no known type": Awkward(
+        "openai-chat",
+        shown(attached("application/octet-stream", b"%PDF-1.4", "a.pdf")),
+        ("anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash", "vertex/gemini-2.5-flash"),
+        arrives=("application/pdf",),
+        rules=("refused-part",),
+    ),
+    "a text of no known type": Awkward(
+        "openai-chat",
+        shown(attached("application/octet-stream", b"a lake\n", "a.log")),
+        ("anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash", "vertex/gemini-2.5-flash"),
+        arrives=("text/plain",),
+        gone=("[document",),
+        rules=("refused-part",),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "target"),
+    [pytest.param(case, target, id=f"{name}, {target}") for name, case in CASES.items() for target in case.targets],
+)
+def test_it_is_accepted_and_whole(case: Awkward, target: str) -> None:
+    sent = send(case.dialect, case.body, target, case.emulator)
+    assert (type(sent.end), len(sent.bodies)) == (Answered, case.sends), sent.end
+    last = sent.bodies[-1]
+    assert [word for word in case.arrives if word not in last] == []
+    assert [word for word in case.gone if word in last] == []
+    assert not case.rules or sent.rules == case.rules
