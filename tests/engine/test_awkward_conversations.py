@@ -14,6 +14,7 @@ from tests.targets import split
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.emulator_core import EmulatorCore
+from dragoman.emulators.signatures import mint
 from dragoman.engine.exchange.destination import Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, Send
@@ -543,6 +544,61 @@ CASES |= {
         ("cohere/command-a-03-2025",),
         arrives=('"type":"function"', "a lake"),
         rules=("off-schema",),
+    ),
+}
+
+RUN: Wire = {"type": "local_shell_call", "call_id": "c1", "status": "completed"}
+FIND: Wire = {"type": "tool_search_call", "call_id": "c1", "execution": "client", "arguments": {"query": "lakes"}}
+THOUGHT: Wire = {"type": "reasoning", "summary": [], "encrypted_content": mint("openai-responses", "Hm", url_safe=True)}
+TURN: Wire = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello"}]}
+OPENAI = RESPONSES[:2]
+CASES |= {
+    "a call of a local shell that nobody answered": Awkward(
+        "openai-responses",
+        items(HI, {**RUN, "id": "lsh_1", "action": {"type": "exec", "command": ["ls"], "env": {}}}, HI),
+        OPENAI,
+        arrives=("ls", "no result was recorded"),
+        rules=("client-tool",),
+    ),
+    "a search for tools that nobody answered": Awkward(
+        "openai-responses",
+        items(HI, FIND, HI),
+        OPENAI,
+        arrives=("lakes", "no result was recorded"),
+        rules=("client-tool",),
+    ),
+    "a search that the provider ran": Awkward(
+        "openai-responses", items(HI, {**FIND, "execution": "server"}, HI), OPENAI, arrives=("lakes",)
+    ),
+    "the status of a thought": Awkward(
+        "openai-responses",
+        items(HI, {**THOUGHT, "status": "completed"}, TURN, HI),
+        OPENAI,
+        arrives=(THOUGHT["encrypted_content"],),
+        rules=("refused-reasoning",),
+    ),
+    "no status of a thought": Awkward(
+        "openai-responses",
+        items(HI, {**THOUGHT, "status": None}, TURN, HI),
+        OPENAI,
+        arrives=(THOUGHT["encrypted_content"],),
+        gone=("null",),
+        rules=("off-schema",),
+    ),
+    "an answer that holds nothing": Awkward(
+        "openai-responses",
+        items(HI, {**DUMPED, "content": []}, HI),
+        RESPONSES,
+        gone=("assistant",),
+        rules=("null-content",),
+    ),
+    "the words of a sealed thought": Awkward(
+        "openai-responses",
+        items(HI, {**THOUGHT, "content": [{"type": "reasoning_text", "text": "A greeting."}]}, TURN, HI),
+        OPENAI,
+        arrives=("A greeting.", THOUGHT["encrypted_content"]),
+        gone=("reasoning_text",),
+        rules=("refused-reasoning",),
     ),
 }
 

@@ -111,3 +111,30 @@ def test_a_thought_without_words_or_proof_is_left_out_of_a_translation(target: s
     said = [(message["role"], message["content"]) for message in done.json["messages"]]
     assert said == [("user", "Hi"), ("assistant", "Hello"), ("user", "More")]
     assert ("refused-reasoning", "/input/1", "metadata", False) in done.changes
+
+
+WORDS = [{"type": "reasoning_text", "text": "Hm"}, {"type": "reasoning_text", "text": "So."}]
+SUMMED = [{"type": "summary_text", "text": "Short."}]
+SEALED = "gAAAAAB" + "a" * 91
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "loses"),
+    [
+        ({"status": "completed"}, {"summary": []}, "metadata"),
+        ({"content": WORDS[:1]}, {"summary": [{"type": "summary_text", "text": "Hm"}]}, "nothing"),
+        ({"content": WORDS}, {"summary": [{"type": "summary_text", "text": "Hm\n\nSo."}]}, "nothing"),
+        ({"content": WORDS, "summary": SUMMED}, {"summary": SUMMED}, "metadata"),
+    ],
+)
+@pytest.mark.parametrize("target", ["openai-responses/gpt-5.6", "azure-openai-responses/gpt-5"])
+def test_fields_of_thoughts_that_openai_refuses(
+    given: dict[str, Any], made: dict[str, Any], loses: str, target: str
+) -> None:
+    thought = {"type": "reasoning", "summary": [], "encrypted_content": SEALED}
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello"}]}
+    done = sent({"input": [{"role": "user", "content": "Hi"}, {**thought, **given}, said]}, target)
+    assert done.json["input"][1] == {**thought, **made}
+    assert done.changes == [("refused-reasoning", "/input/1", loses, False)]
+    untouched = sent({"input": [{"role": "user", "content": "Hi"}, thought, said]}, target)
+    assert (untouched.changes, untouched.json["input"][1]) == ([], thought)

@@ -425,9 +425,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     change_report: Annotated[
         str, Meta(description="the member of its answers in which it reports what it changed in a request")
     ] = ""
-    refused_text_fields: Annotated[
+    refused_part_fields: Annotated[
         Mapping[str, tuple[str, ...]],
-        Meta(description="fields of texts that it refuses in turns of a role, although its dialect has them"),
+        Meta(
+            description="fields that it refuses although its dialect has them: of texts in turns of a role (`user`), "
+            "or of thinking (`reasoning`)"
+        ),
     ] = {}
     empty_calls: Annotated[Stance, form("an empty list of tool calls, or null for it")] = ACCEPTS
     prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn that asks to continue it")] = (

@@ -476,10 +476,10 @@ def _parse_odd_message(item: _OddItem) -> ParsedMessage:
     extras = item.extras()
     role = _ROLES.get(named)
     if role is ASSISTANT:
-        if (not parts and extras is not None) or any(type(part) is Opaque for part in parts):
+        if any(type(part) is Opaque for part in parts):
             return _keep_item(item.raw, item.index, "message")
-        message = Message(ASSISTANT, parts, item.index)
-        return describe(message) if extras is None else _place_marks(message, extras)
+        message = Message(ASSISTANT, parts, item.index, extras=None if parts else extras)
+        return describe(message) if extras is None or not parts else _place_marks(message, extras)
     role_text = "" if role is not None else named
     message = Message(role or USER, parts, item.index, extras=extras, listed=content[:1] == b"[", role_text=role_text)
     return describe(replace(message, inline=role is SYSTEM))

@@ -175,7 +175,7 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
 
 
 _NOT_NULL = {
-    "reasoning": ("content", "id"),
+    "reasoning": ("content", "id", "status"),
     "function_call": ("namespace", "id"),
     "custom_tool_call": ("namespace", "id"),
     "function_call_output": ("id",),

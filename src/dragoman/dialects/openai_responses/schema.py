@@ -163,6 +163,7 @@ NotNull = str | bool | int | float | list[Raw] | dict[str, Raw]
 
 @final
 class ResponsesReasoning(ResponsesItem, tag="reasoning", kw_only=True):
+    status: str | UnsetType = UNSET
     summary: Annotated[Raw, Holds(list[ResponsesSummary])]
     content: Annotated[Raw, Holds(NotNull)] = ABSENT
     encrypted_content: Raw = ABSENT

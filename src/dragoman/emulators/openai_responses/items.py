@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dragoman.emulators.chat.openai.request_types import bracketed
+from dragoman.emulators.chat.openai.request_types import array_too_long, bracketed
 from dragoman.emulators.openai_responses.client_items import CLIENT_ITEMS
 from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 from dragoman.emulators.request_shape import (
@@ -154,15 +154,21 @@ def _texts(kind: str) -> Shape:
     return items(tagged("type", {kind: complete(type=text, text=text)}))
 
 
-# the published type requires `id`; recorded requests without it were accepted
+def _no_items(value: Any, path: Path) -> None:
+    _texts("reasoning_text")(value, path)
+    if value:
+        raise array_too_long(bracketed(path), 0, value)
+
+
+# the published type requires `id` and has `status`; recorded requests without an id were accepted, and a status is
+# refused with any value
 _reasoning = RecordShape(
     {
         "type": anything,
         "id": _id_with_prefix("rs"),
         "summary": _texts("summary_text"),
-        "content": _texts("reasoning_text"),
+        "content": _no_items,
         "encrypted_content": nullable(text),
-        "status": one_of(*_STATUSES),
     },
     required=("summary",),
 )

@@ -11,10 +11,12 @@ from dragoman.emulators.signatures import check_signature, is_masked, mint
 
 ISSUER = "openai-responses"
 Item = dict[str, Any]
-_ANSWERED_KINDS = ("function_call", "custom_tool_call", "shell_call", "apply_patch_call", "computer_call")
-"""Calls that must be answered."""
-_CALL_KINDS = (*_ANSWERED_KINDS, "tool_search_call", "local_shell_call")
-_OUTPUT_KINDS = ("tool_search_output", *(f"{kind}_output" for kind in _ANSWERED_KINDS))
+_CALL_KINDS = (
+    *("function_call", "custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call", "computer_call"),
+    "tool_search_call",
+)
+"""Calls that must be answered, but for searches that OpenAI runs."""
+_OUTPUT_KINDS = ("tool_search_output", *(f"{kind}_output" for kind in _CALL_KINDS))
 
 
 def encrypt(content: str) -> str:
@@ -83,12 +85,16 @@ def _check_calls(items: list[Item]) -> None:
     answered: set[str] = set()
     for item in items:
         kind, name = kind_of(item), item.get("call_id")
+        if kind == "local_shell_call_output":
+            name = name or item.get("id")  # the published type has no other name for its call
         if kind in _CALL_KINDS and isinstance(name, str):
             calls[name] = kind
         elif kind in _OUTPUT_KINDS and isinstance(name, str):
             if name not in calls:
                 raise ResponsesRefusal(f"No tool call found for {kind.replace('_', ' ')} with call_id {name}.", "input")
             answered.add(name)
+        if kind == "tool_search_call" and item.get("execution") != "client" and isinstance(name, str):
+            answered.add(name)
     for name, kind in calls.items():
-        if name not in answered and kind in _ANSWERED_KINDS:
+        if name not in answered:
             raise ResponsesRefusal(f"No tool output found for {kind.replace('_', ' ')} {name}.", "input")

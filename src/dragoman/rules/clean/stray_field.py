@@ -5,8 +5,8 @@ of messages for every target, and marks of streams (`done`, `stream_end`) out of
 field goes to a target of the same dialect that ignores it, and is taken out for a target that refuses it. It never goes
 to another dialect. The fact `message_fields` lists fields that a target takes. A field that another vendor added to the
 dialect (fact `vendor_fields`) is left out if the target refuses the fields of others, even if it is not known what the
-target does with a field that nobody has. So is a field of a text that the target's version refuses in turns of this
-role (fact `refused_text_fields`), such as `citations` on a user's. A breakpoint of the prompt cache becomes a cache
+target does with a field that nobody has. So is a field of a text that the target refuses in turns of this
+role (fact `refused_part_fields`), such as `citations` on a user's. A breakpoint of the prompt cache becomes a cache
 hint for a target of another dialect that takes hints. Fields of a
 document that both dialects have under one name go on (fact `shared_document_fields`). What the client says about a
 document (`context`) becomes a text before it elsewhere.
@@ -134,8 +134,8 @@ def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: 
         extras = shared
         if part.extras is not None and len(shared.fields) == len(part.extras.fields):
             return replace(part, extras=shared)  # in the target's words
-    if extras is not None and type(part) is Text and holder in facts.refused_text_fields:
-        extras = extras.without(facts.refused_text_fields[holder])
+    if extras is not None and type(part) is Text and holder in facts.refused_part_fields:
+        extras = extras.without(facts.refused_part_fields[holder])
     if extras is not part.extras:
         notes.append(_note(part.extras, extras, message, part))
         changes["extras"] = extras
