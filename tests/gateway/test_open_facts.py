@@ -10,7 +10,7 @@ from tests.gateway.running import gateway, provider
 from tests.shapes.asked_doubts import doubt_case
 from tests.shapes.doubts import DoubtCase
 
-from dragoman.emulators.further_refusals import WORDS
+from dragoman.emulators.emulated_api import FURTHER_WORDS as WORDS
 from dragoman.testing import emulator
 
 PATHS = {

@@ -61,7 +61,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "emulators/chat/compatible.py": (),
     "emulators/chat/service.py": (),
     "emulators/chat/stated_facts.py": (),  # facts of profiles, found there
-    "emulators/further_refusals.py": (),  # a test's own
+    "emulators/emulated_api.py": (),  # a test's own
     "emulators/request_shape.py": (r"^[a-zA-Z0-9_-]+$", r"^[^\s<|\\/>]+$"),
     "emulators/schema_sample.py": (),  # of a tool's schema: short, without a repeated repetition, on short texts
     "emulators/step_conditions.py": (),  # a test's own

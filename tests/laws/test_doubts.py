@@ -25,8 +25,8 @@ from tests.targets import TARGETS, split
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.emulators.catalogue import provider
+from dragoman.emulators.emulated_api import FURTHER_WORDS as WORDS
 from dragoman.emulators.emulator_core import EmulatorCore
-from dragoman.emulators.further_refusals import WORDS
 from dragoman.engine.exchange.destination import Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Send, Streaming

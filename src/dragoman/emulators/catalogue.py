@@ -12,11 +12,10 @@ from importlib import import_module
 from typing import Any
 
 from dragoman.emulators.faults import known_names
-from dragoman.emulators.further_refusals import FurtherRefusals
+from dragoman.emulators.joined_apis import JoinedApis
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, Model
 
-_COMMON = ("strict", "models", "signatures", "window")
-_ALL = (*_COMMON, "refuses")
+_COMMON = ("strict", "models", "signatures", "window", "refuses")
 
 
 class UnknownEmulatorError(ValueError):
@@ -35,6 +34,8 @@ class EmulatorEntry:
     """Options that it always gets."""
     takes: tuple[str, ...] = ()
     """Options that a user may give."""
+    beside: tuple[str, str] | None = None
+    """The module and the class of another API of this vendor behind the same address."""
 
 
 _CHAT_OPTIONS = (
@@ -44,17 +45,21 @@ _CHAT_OPTIONS = (
 _TEMPLATE = ("template", "server", "vision")
 
 
-def _compatible(provider: str) -> EmulatorEntry:
-    return EmulatorEntry("chat.compatible", preset={"provider": provider}, takes=_CHAT_OPTIONS)
+def _compatible(provider: str, beside: tuple[str, str] | None = None) -> EmulatorEntry:
+    return EmulatorEntry("chat.providers", preset={"provider": provider}, takes=_CHAT_OPTIONS, beside=beside)
 
 
 def _template(server: str, template: str = "open") -> EmulatorEntry:
     return EmulatorEntry("chat.template_server", preset={"server": server, "template": template}, takes=_TEMPLATE)
 
 
+_RESPONSES = ("openai_responses.emulator", "Responses")
+_AZURE_RESPONSES = ("openai_responses.azure", "AzureResponses")
+_XAI_RESPONSES = ("openai_responses.xai", "XaiResponses")
+
 ENTRIES: Mapping[str, EmulatorEntry] = {
-    "openai": EmulatorEntry("chat.openai.emulator"),
-    "openai-responses": EmulatorEntry("openai_responses.emulator", "Responses"),
+    "openai": EmulatorEntry("chat.openai.emulator", beside=_RESPONSES),
+    "openai-responses": EmulatorEntry(*_RESPONSES),
     "anthropic": EmulatorEntry("anthropic.emulator", "Anthropic"),
     "gemini": EmulatorEntry("gemini.emulator", "Gemini"),
     "cohere": EmulatorEntry("cohere.emulator", "CohereApi"),
@@ -65,11 +70,11 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "anthropic-compatible": EmulatorEntry("anthropic.compatible", "CompatibleAnthropic"),
     "gemini-native-compatible": EmulatorEntry("gemini.compatible", "CompatibleGemini"),
     "azure-anthropic": EmulatorEntry("anthropic.foundry", "FoundryClaude"),
-    "azure-foundry": EmulatorEntry("chat.azure", "foundry", takes=_CHAT_OPTIONS),
-    "azure-openai": EmulatorEntry("chat.azure", "chat", takes=_CHAT_OPTIONS),
-    "azure-openai-responses": EmulatorEntry("chat.azure", "AzureResponses"),
-    "xai": EmulatorEntry("openai_responses.xai", "chat", {"provider": "xai"}, _CHAT_OPTIONS),
-    "xai-responses": EmulatorEntry("openai_responses.xai", "XaiResponses"),
+    "azure-foundry": _compatible("azure-foundry"),
+    "azure-openai": _compatible("azure-openai", beside=_AZURE_RESPONSES),
+    "azure-openai-responses": EmulatorEntry(*_AZURE_RESPONSES),
+    "xai": _compatible("xai", beside=_XAI_RESPONSES),
+    "xai-responses": EmulatorEntry(*_XAI_RESPONSES),
     "openrouter": EmulatorEntry("chat.openrouter"),
     "mistral": EmulatorEntry("chat.mistral"),
     "deepseek": EmulatorEntry("chat.deepseek"),
@@ -117,23 +122,30 @@ def names() -> tuple[str, ...]:
 def provider(name: str, **options: Any) -> EmulatedProvider:
     """The emulator of that name. Raises `UnknownEmulatorError` with a hint if the name or an option is unknown.
 
-    `refuses` takes patterns for further bodies that it refuses, in words that nobody knows (`further_refusals.py`).
+    `refuses` takes patterns for further bodies that it refuses, in words that nobody knows.
     """
     entry = ENTRIES.get(name)
     if entry is None:
         raise UnknownEmulatorError(f'no emulator is named "{name}"; {known_names(name, names())}')
     _check_options(name, entry, options)
     common = {key: value for key, value in options.items() if key in _COMMON}
-    if common.get("models") is not None:
-        common["models"] = tuple(common["models"])
-    more = {**entry.preset, **{key: value for key, value in options.items() if key not in _ALL}}
-    factory = getattr(import_module(f"dragoman.emulators.{entry.module}"), entry.factory)
-    emulated: EmulatedProvider = factory(EmulatorOptions(more=more, **common))
-    return FurtherRefusals(emulated, options["refuses"]) if options.get("refuses") else emulated
+    for key in ("models", "refuses"):
+        if common.get(key) is not None:
+            common[key] = tuple(common[key])
+    more = {**entry.preset, **{key: value for key, value in options.items() if key not in _COMMON}}
+    emulated = _make(entry.module, entry.factory, EmulatorOptions(more=more, **common))
+    if entry.beside is None:
+        return emulated
+    return JoinedApis(emulated, _make(*entry.beside, EmulatorOptions(**common)))
+
+
+def _make(module: str, factory: str, options: EmulatorOptions) -> EmulatedProvider:
+    made: EmulatedProvider = getattr(import_module(f"dragoman.emulators.{module}"), factory)(options)
+    return made
 
 
 def _check_options(name: str, entry: EmulatorEntry, options: Mapping[str, Any]) -> None:
-    known = (*_ALL, *entry.takes)
+    known = (*_COMMON, *entry.takes)
     for option in options:
         if option not in known:
             raise UnknownEmulatorError(f'emulator "{name}" has no option "{option}"; {known_names(option, known)}')

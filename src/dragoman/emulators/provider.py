@@ -195,6 +195,7 @@ class EmulatorOptions:
     known: tuple[str, ...] = ()  # names of models that there are: one with a wrong letter is a slip
     signatures: str = "lenient"  # "strict" also refuses signatures and ids of answers that no emulator made
     window: int = 0  # the most tokens of a prompt, as the emulator counts them; 0: any number
+    refuses: tuple[str, ...] = ()  # patterns for further bodies that it refuses, in words that nobody knows
     more: Mapping[str, Any] = field(default_factory=dict)  # those that only some providers take (see `catalogue.py`)
 
     @property

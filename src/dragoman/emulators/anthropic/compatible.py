@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dragoman.emulators.anthropic.emulator import Anthropic
 from dragoman.emulators.anthropic.fields import FIELDS
-from dragoman.emulators.native_api import without_unknown_fields
-from dragoman.emulators.provider import ErrorResponse, ReceivedRequest
+from dragoman.emulators.emulated_api import without_unknown_fields
+from dragoman.emulators.provider import ReceivedRequest
 from dragoman.emulators.rate_limits import ANTHROPIC_COMPATIBLE
 
 _TURN_FIELDS = frozenset({"role", "content"})
@@ -18,6 +18,5 @@ class CompatibleAnthropic(Anthropic):
     has_free_names = True
     limit_form = ANTHROPIC_COMPATIBLE
 
-    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
-        known = without_unknown_fields(request, "messages", FIELDS.__contains__, _TURN_FIELDS.__contains__)
-        return super().judge(known)
+    def check(self, request: ReceivedRequest) -> None:
+        super().check(without_unknown_fields(request, "messages", FIELDS.__contains__, _TURN_FIELDS.__contains__))

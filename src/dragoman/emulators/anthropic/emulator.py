@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.emulators.anthropic import answer, caching, judge
 from dragoman.emulators.anthropic.refusals import AnthropicRefusal
-from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.emulated_api import EmulatedApi
 from dragoman.emulators.provider import CachePlan, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.rate_limits import ANTHROPIC, claude_refusal
 from dragoman.emulators.usage import answer_seed, count_tokens
@@ -39,7 +39,7 @@ _FAULTS: Mapping[FaultKind, AnthropicRefusal] = {
 }
 
 
-class Anthropic(NativeApi):
+class Anthropic(EmulatedApi):
     """Anthropic's Messages API."""
 
     name = "anthropic"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from dragoman.emulators.native_api import ProviderRefusal
+from dragoman.emulators.emulated_api import ProviderRefusal
 from dragoman.emulators.request_shape import (
     CheckOrder,
     MismatchKind,

@@ -20,7 +20,7 @@ from dragoman.emulators.bedrock import answer, caching, judge
 from dragoman.emulators.bedrock.families import family_of, unseen
 from dragoman.emulators.bedrock.frames import render_event, render_exception
 from dragoman.emulators.bedrock.refusals import BedrockRefusal
-from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.emulated_api import EmulatedApi
 from dragoman.emulators.provider import CachePlan, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id
@@ -75,7 +75,7 @@ _KNOWN_MODELS = (
 )
 
 
-class Bedrock(NativeApi):
+class Bedrock(EmulatedApi):
     """Bedrock's runtime API."""
 
     name = "bedrock"

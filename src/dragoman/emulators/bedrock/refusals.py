@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.emulators.native_api import ProviderRefusal
+from dragoman.emulators.emulated_api import ProviderRefusal
 from dragoman.emulators.request_shape import MismatchKind, Path, ShapeMismatch
 
 WRAPPED = "The model returned the following errors: "

@@ -253,7 +253,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         root="",
         further_paths=("/v1/chat/completions", "/beta/chat/completions", "/beta/v1/chat/completions"),
         faults=FAULTS,
-        not_json=refuse("Failed to parse the request body as JSON: expected value at line 1 column 1"),
+        unreadable=refuse("Failed to parse the request body as JSON: expected value at line 1 column 1"),
         example_model="deepseek-v4-flash",
-        listed_models=("deepseek-v4-flash", "deepseek-v4-pro"),
+        known_models=("deepseek-v4-flash", "deepseek-v4-pro"),
     )

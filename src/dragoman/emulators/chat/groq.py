@@ -282,10 +282,10 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         root="/openai/v1",
         render_error=render_error,
         faults=FAULTS,
-        not_json=ChatRefusal(400, "invalid JSON in request body"),
+        unreadable=ChatRefusal(400, "invalid JSON in request body"),
         error_event="error",
         render_error_frame=_render_error_frame,
         stream_type="text/event-stream",
         example_model="llama-3.3-70b-versatile",
-        listed_models=("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"),
+        known_models=("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"),
     )

@@ -6,22 +6,13 @@ The checks follow the servers' own source code.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from dragoman.emulators.chat.answers import AnswerStyle, cached_usage
-from dragoman.emulators.chat.service import (
-    NOT_JSON,
-    ChatRefusal,
-    Check,
-    ErrorRenderer,
-    fits,
-    render_openai_error,
-    sounds,
-)
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, fits, sounds
 from dragoman.emulators.ollama.models import capabilities, full_name, never_thinks
 from dragoman.emulators.provider import FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -81,19 +72,16 @@ _LLAMACPP_TYPES = ((bool, "boolean"), (str, "string"), (list, "array"), (dict, "
 _LLAMACPP_FORMATS = ("text", "json_object", "json_schema")
 
 
-def _llamacpp_message_check(vision: bool) -> Check:
-    def check(request: ReceivedRequest) -> None:
-        for message in request.body["messages"]:
-            _check_llamacpp_content(message, vision)
-            _check_llamacpp_calls(message.get("tool_calls"))
-        last = [message["role"] for message in request.body["messages"][-2:]]
-        if last == ["assistant", "assistant"]:
-            raise ChatRefusal(400, "Cannot have 2 or more assistant messages at the end of the list.")
-
-    return check
+def _check_llamacpp_messages(request: ReceivedRequest) -> None:
+    for message in request.body["messages"]:
+        _check_llamacpp_content(message)
+        _check_llamacpp_calls(message.get("tool_calls"))
+    last = [message["role"] for message in request.body["messages"][-2:]]
+    if last == ["assistant", "assistant"]:
+        raise ChatRefusal(400, "Cannot have 2 or more assistant messages at the end of the list.")
 
 
-def _check_llamacpp_content(message: dict[str, Any], vision: bool) -> None:
+def _check_llamacpp_content(message: dict[str, Any]) -> None:
     if message["role"] != "assistant" and "content" not in message:
         raise ChatRefusal(400, "All non-assistant messages must contain 'content'")
     if message["role"] == "assistant" and "content" not in message and not message.get("tool_calls"):
@@ -107,9 +95,14 @@ def _check_llamacpp_content(message: dict[str, Any], vision: bool) -> None:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind not in _LLAMACPP_PARTS:
             raise ChatRefusal(400, "unsupported content[].type")
-        if kind == "image_url" and not vision:
-            sentence = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
-            raise ChatRefusal(500, sentence)
+
+
+def _refuse_llamacpp_pictures(request: ReceivedRequest) -> None:
+    contents = [message.get("content") for message in request.body["messages"]]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    if any(part["type"] == "image_url" for part in parts):
+        sentence = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
+        raise ChatRefusal(500, sentence)
 
 
 def _check_llamacpp_calls(calls: Any) -> None:
@@ -399,26 +392,14 @@ def _check_lmstudio_settings(request: ReceivedRequest) -> None:
         raise ChatRefusal(400, "Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
 
 
-@dataclass(frozen=True, slots=True)
-class LocalServer:
-    """One local server: its checks, its errors and its answer style."""
-
-    checks: Callable[[bool], tuple[Check, ...]] = lambda vision: (check_messages,)
-    render_error: ErrorRenderer = render_openai_error
-    style: AnswerStyle = field(default_factory=AnswerStyle)
-    faults: Mapping[FaultKind, ChatRefusal] = field(default_factory=dict)
-    not_json: ChatRefusal = NOT_JSON
-    model: str = "local-model"
-
-
 def _context_fault(sentence: str) -> dict[FaultKind, ChatRefusal]:
     return {FaultKind.CONTEXT: ChatRefusal(400, sentence)}
 
 
-SERVERS: Mapping[str, LocalServer] = {
-    "plain": LocalServer(),
-    "llamacpp": LocalServer(
-        checks=lambda vision: (check_messages, _llamacpp_message_check(vision), _check_llamacpp_settings),
+SERVERS: Mapping[str, ChatService] = {
+    "plain": ChatService(checks=(check_messages,), example_model="local-model"),
+    "llamacpp": ChatService(
+        checks=(check_messages, _check_llamacpp_messages, _check_llamacpp_settings),
         render_error=_render_llamacpp_error,
         style=AnswerStyle(
             call_id=lambda seed, index: make_id("", 32, seed, index),
@@ -438,10 +419,10 @@ SERVERS: Mapping[str, LocalServer] = {
             ),
             FaultKind.OVERLOADED: ChatRefusal(503, "Loading model", "unavailable_error"),
         },
-        model="Qwen3-1.7B-Q4_K_M",
+        example_model="Qwen3-1.7B-Q4_K_M",
     ),
-    "vllm": LocalServer(
-        checks=lambda vision: (
+    "vllm": ChatService(
+        checks=(
             check_messages,
             _check_vllm_messages,
             fits(_VLLM_REQUEST, _pydantic_refusal),
@@ -459,10 +440,10 @@ SERVERS: Mapping[str, LocalServer] = {
                 " length of the input prompt or the number of requested output tokens."
             ),
         },
-        model="Qwen/Qwen3-8B",
+        example_model="Qwen/Qwen3-8B",
     ),
-    "sglang": LocalServer(
-        checks=lambda vision: (
+    "sglang": ChatService(
+        checks=(
             check_messages,
             _check_sglang_messages,
             fits(_SGLANG_REQUEST, _pydantic_refusal),
@@ -473,10 +454,10 @@ SERVERS: Mapping[str, LocalServer] = {
         faults=_context_fault(
             "The input ({tokens} tokens) is longer than the model's context length ({limit[32768]} tokens)."
         ),
-        model="Qwen/Qwen3-8B",
+        example_model="Qwen/Qwen3-8B",
     ),
-    "ollama-openai": LocalServer(
-        checks=lambda vision: (check_messages, _check_ollama_messages, _check_ollama_settings),
+    "ollama-openai": ChatService(
+        checks=(check_messages, _check_ollama_messages, _check_ollama_settings),
         style=AnswerStyle(
             call_id=lambda seed, index: make_id(
                 "call_", 8, seed, index, alphabet="abcdefghijklmnopqrstuvwxyz0123456789"
@@ -494,13 +475,15 @@ SERVERS: Mapping[str, LocalServer] = {
             FaultKind.MODEL: ChatRefusal(404, "model '{model}' not found", "api_error"),
             **_context_fault("prompt too long; exceeded max context length by {excess} tokens"),
         },
-        model="qwen3:8b",
+        example_model="qwen3:8b",
     ),
-    "lmstudio": LocalServer(
-        checks=lambda vision: (check_messages, _check_lmstudio_settings),
+    "lmstudio": ChatService(
+        checks=(check_messages, _check_lmstudio_settings),
         render_error=_render_plain_error,
         style=AnswerStyle(reasoning_field="reasoning_content"),
         faults=_context_fault("tokens to keep from the initial prompt is greater than the context length"),
-        model="qwen3-8b",
+        example_model="qwen3-8b",
     ),
 }
+WITHOUT_VISION: Mapping[str, Check] = {"llamacpp": _refuse_llamacpp_pictures}
+"""What servers also check if their model reads no pictures, as far as that is known."""

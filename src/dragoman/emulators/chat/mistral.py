@@ -337,9 +337,9 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         style=ANSWER_STYLE,
         render_error=render_error,
         faults=FAULTS,
-        not_json=_invalid("json_invalid", [0], "JSON decode error", {}),
+        unreadable=_invalid("json_invalid", [0], "JSON decode error", {}),
         example_model="mistral-small-latest",
-        listed_models=(
+        known_models=(
             "mistral-small-latest",
             "mistral-large-latest",
             "ministral-3b-latest",

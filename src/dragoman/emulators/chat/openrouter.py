@@ -558,10 +558,10 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         root="/api/v1",
         render_error=render_error,
         faults=FAULTS,
-        not_json=ChatRefusal(400, "Invalid JSON body"),
+        unreadable=ChatRefusal(400, "Invalid JSON body"),
         render_error_frame=_render_error_frame,
         stream_type="text/event-stream",
         example_model="openai/gpt-4o-mini",
         cache_policy=_cache_policy,
-        listed_models=("openai/gpt-4o-mini", "anthropic/claude-haiku-4.5", "google/gemini-2.5-flash"),
+        known_models=("openai/gpt-4o-mini", "anthropic/claude-haiku-4.5", "google/gemini-2.5-flash"),
     )

@@ -1,12 +1,11 @@
-"""What each provider of a Chat API checks, how it reports errors and how it answers: one `ProviderSpec` each.
-
-What is not known to be refused is accepted: `None` for a list of fields means that unknown ones are ignored.
+"""What each provider of a Chat API checks, how it reports errors and how it answers: one
+`CompatibleService` each, which the options of an emulator change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,13 +13,15 @@ import orjson
 from dragoman.emulators.chat import hosted_types
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, detailed_usage
+from dragoman.emulators.chat.azure import AZURE_FAULTS, AzureChat, FoundryModels, render_azure_error
+from dragoman.emulators.chat.compatible import ROLES, UNNAMED, CompatibleService
 from dragoman.emulators.chat.found_pages import search_results
 from dragoman.emulators.chat.openai import emulator as openai
 from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal
 from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS, check_tools_with_effort
-from dragoman.emulators.chat.service import ChatRefusal, Check, ErrorRenderer, MismatchWords, render_openai_error
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, ErrorRenderer, render_openai_error
 from dragoman.emulators.chat.thought_signatures import sign_call
-from dragoman.emulators.provider import FaultKind, ReceivedRequest
+from dragoman.emulators.provider import EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
     MismatchKind,
     Path,
@@ -36,9 +37,6 @@ from dragoman.emulators.request_shape import (
 from dragoman.emulators.usage import GROK
 from dragoman.emulators.wire import make_id
 
-UNNAMED = "some-model"
-ROLES = ("system", "user", "assistant", "tool")
-WIDE_ROLES = (*ROLES, "developer", "function")
 MESSAGE_FIELDS: Mapping[str, frozenset[str]] = {
     "system": frozenset({"role", "content", "name"}),
     "developer": frozenset({"role", "content", "name"}),
@@ -47,40 +45,6 @@ MESSAGE_FIELDS: Mapping[str, frozenset[str]] = {
     "tool": frozenset({"role", "content", "tool_call_id", "name"}),
     "function": frozenset({"role", "content", "name"}),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderSpec:
-    """The checks, errors and answer style of one provider."""
-
-    roles: tuple[str, ...] | None = WIDE_ROLES  # None: they are not known to be checked
-    message_fields: Mapping[str, frozenset[str]] | None = None  # allowed fields by role; None ignores unknown ones
-    unknown_field_sentence: str = "Unknown parameter: 'messages[{at}].{key}'."
-    unknown_field_code: str | None = "unknown_parameter"
-    top_fields: frozenset[str] | None = None  # allowed top-level fields; None ignores unknown ones
-    refused_fields: frozenset[str] = frozenset()  # top-level fields that it refuses although it ignores unknown ones
-    alternation_sentence: str | None = None  # refuses two turns of one side in a row
-    system_first_sentence: str | None = None  # refuses a system message after the first turn
-    reasoning_required_sentence: str | None = None  # refuses a turn with calls and no `reasoning_content`
-    signed_calls: bool = False  # Gemini 3 signs calls and wants its signatures back
-    thinking_models: str | None = None  # a pattern for the models that think; None: all
-    empty_assistant_refusal: ChatRefusal | None = None  # refuses an assistant turn without content and calls
-    unanswered_sentence: str | None = None  # refuses a call without its result
-    orphan_sentence: str | None = None  # refuses a result without its call
-    sound_refusal: ChatRefusal | None = None  # refuses the base64 of a sound without the head of a data URL
-    null_content: bool = True  # whether content may be null without calls
-    published: Shape = chat_types.TYPED  # the types of the whole request
-    mismatch: MismatchWords = mismatch_refusal  # how it refuses what does not fit these types
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of settings, beside those of the dialect
-    range_refusal: Callable[[str], ChatRefusal] | None = None  # how it refuses a value outside of them
-    render_error: ErrorRenderer = render_openai_error
-    root: str = "/v1"
-    further_paths: tuple[str, ...] = ()
-    needs_model: bool = True
-    checks: tuple[Check, ...] | None = None  # if set, these replace all checks above
-    style: AnswerStyle = field(default_factory=lambda: AnswerStyle(render_usage=detailed_usage))
-    faults: Mapping[FaultKind, ChatRefusal] = field(default_factory=dict)
-    model: str = UNNAMED
 
 
 def render_flat_error(refusal: ChatRefusal) -> Any:
@@ -120,12 +84,6 @@ def render_numbered_error(refusal: ChatRefusal) -> Any:
 def render_error_with_id(refusal: ChatRefusal) -> Any:
     """Together: an id beside the error."""
     return {"id": "emulated-request", **render_openai_error(refusal)}
-
-
-def render_azure_error(refusal: ChatRefusal) -> Any:
-    """Azure: a code in words or digits, and a message."""
-    error = {"code": str(refusal.code or refusal.status), "message": refusal.message}
-    return {"error": error if refusal.param is None else error | {"param": refusal.param, "type": refusal.kind}}
 
 
 def render_cohere_error(refusal: ChatRefusal) -> Any:
@@ -192,19 +150,6 @@ def _common_faults(
     }
 
 
-_AZURE_FAULTS = {
-    FaultKind.AUTH: ChatRefusal(
-        401,
-        "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key"
-        " for an active subscription and use a correct regional API endpoint for your resource.",
-    ),
-    FaultKind.MODEL: ChatRefusal(
-        404, "The API deployment for this resource does not exist.", code="DeploymentNotFound"
-    ),
-    FaultKind.RATE: ChatRefusal(429, "Requests have exceeded the call rate limit.", code="RateLimitReached"),
-}
-
-
 def _object_text(value: Any, path: Path) -> None:
     """The text of a JSON object, which arguments must be for the strict server."""
     text(value, path)
@@ -238,32 +183,31 @@ _STRICT_MESSAGES = {
 _STRICT_REQUEST = chat_types.REQUEST.adding(
     {"messages": chat_types.with_messages(_STRICT_MESSAGES), "top_k": nullable(integer)}, required=("messages",)
 ).opened()
-COMPATIBLE = ProviderSpec(
-    roles=ROLES,
-    message_fields=MESSAGE_FIELDS,
-    top_fields=KNOWN_PARAMETERS | {"top_k"},
-    unanswered_sentence=_UNANSWERED,
-    orphan_sentence=_ORPHANED,
-    null_content=False,
-    published=_STRICT_REQUEST,
-    empty_assistant_refusal=_NO_CONTENT,
-)
+_STRICT: Mapping[str, Any] = {
+    "roles": ROLES,
+    "message_fields": MESSAGE_FIELDS,
+    "top_fields": KNOWN_PARAMETERS | {"top_k"},
+    "unanswered_sentence": _UNANSWERED,
+    "orphan_sentence": _ORPHANED,
+    "null_content": False,
+    "published": _STRICT_REQUEST,
+    "empty_assistant_refusal": _NO_CONTENT,
+}
 
-PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
-    "compatible": COMPATIBLE,
-    "lenient": ProviderSpec(roles=None, published=chat_types.BARE, refused_fields=frozenset({"store"})),
-    "azure-openai": ProviderSpec(
+PROVIDERS: Mapping[str, CompatibleService] = {
+    "compatible": CompatibleService(**_STRICT),
+    "lenient": CompatibleService(roles=None, published=chat_types.BARE, refused_fields=frozenset({"store"})),
+    "azure-openai": AzureChat(
         root="/openai/v1",
         further_paths=(r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "/models/chat/completions"),
-        needs_model=False,
         # the deployment in the path names the model, and a prompt may be cached in memory
         checks=(*openai.CHECKS[2:], check_tools_with_effort),
         render_error=render_azure_error,
-        faults=_AZURE_FAULTS,
-        model="gpt-4o-mini",
+        faults=AZURE_FAULTS,
+        example_model="gpt-4o-mini",
     ),
-    "azure-foundry": replace(COMPATIBLE, root="/models", render_error=render_azure_error, faults=_AZURE_FAULTS),
-    "cerebras": ProviderSpec(
+    "azure-foundry": FoundryModels(**_STRICT, root="/models", render_error=render_azure_error, faults=AZURE_FAULTS),
+    "cerebras": CompatibleService(
         roles=tuple(hosted_types.CEREBRAS_MESSAGES),
         message_fields={role: frozenset(one.fields) for role, one in hosted_types.CEREBRAS_MESSAGES.items()},
         published=hosted_types.CEREBRAS,
@@ -277,9 +221,9 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
             "Model {model} does not exist.",
             "Current length is {tokens} while limit is {limit[131072]}",
         ),
-        model="gpt-oss-120b",
+        example_model="gpt-oss-120b",
     ),
-    "cohere-openai": ProviderSpec(
+    "cohere-openai": CompatibleService(
         root="/compatibility/v1",
         further_paths=("/v1/chat/completions",),
         render_error=render_cohere_error,
@@ -296,17 +240,17 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
                 more={"error_type": "TOO_MANY_TOKENS"},
             ),
         },
-        model="command-a-03-2025",
+        example_model="command-a-03-2025",
     ),
-    "fireworks": ProviderSpec(
+    "fireworks": CompatibleService(
         root="/inference/v1",
         further_paths=("/v1/chat/completions",),
         published=hosted_types.FIREWORKS,
         mismatch=extra_input,
         style=_WITH_REASONING,
-        model="accounts/fireworks/models/kimi-k2",
+        example_model="accounts/fireworks/models/kimi-k2",
     ),
-    "gemini-openai": ProviderSpec(
+    "gemini-openai": CompatibleService(
         root="/v1beta/openai",
         signed_calls=True,
         style=AnswerStyle(render_usage=detailed_usage, call_fields=sign_call),
@@ -321,16 +265,16 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
                 400, "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit[1048576]})."
             ),
         },
-        model="gemini-2.5-flash",
+        example_model="gemini-2.5-flash",
     ),
-    "minimax": ProviderSpec(
+    "minimax": CompatibleService(
         orphan_sentence="invalid params, tool result's tool id({id}) not found (2013)",
         faults=_common_faults(
             "login fail (1004)", "unknown model (2013)", "invalid params, context window exceeds limit (2013)"
         ),
-        model="MiniMax-M2",
+        example_model="MiniMax-M2",
     ),
-    "moonshot": ProviderSpec(
+    "moonshot": CompatibleService(
         roles=None,
         published=chat_types.BARE,
         reasoning_required_sentence=(
@@ -343,9 +287,9 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
             "Not found the model {model} or Permission denied",
             "Invalid request: Your request exceeded model token limit: {limit[262144]} (requested: {tokens})",
         ),
-        model="kimi-k2-thinking",
+        example_model="kimi-k2-thinking",
     ),
-    "perplexity": ProviderSpec(
+    "perplexity": CompatibleService(
         roles=None,
         published=chat_types.BARE,
         root="",
@@ -368,9 +312,9 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
                 400, "The total length of all messages is too long.", "too_many_prompt_tokens"
             ),
         },
-        model="sonar",
+        example_model="sonar",
     ),
-    "qwen": ProviderSpec(
+    "qwen": CompatibleService(
         roles=None,
         published=chat_types.BARE,
         root="/compatible-mode/v1",
@@ -390,17 +334,17 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
             "The model `{model}` does not exist or you do not have access to it.",
             "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, {limit[129024]}]",
         ),
-        model="qwen-plus",
+        example_model="qwen-plus",
     ),
-    "together": ProviderSpec(
+    "together": CompatibleService(
         roles=ROLES,
         published=hosted_types.TOGETHER,
         render_error=render_error_with_id,
         style=AnswerStyle(usage_place=UsagePlace.FINISH),
         faults=_TOGETHER_FAULTS,
-        model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        example_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
     ),
-    "xai": ProviderSpec(
+    "xai": CompatibleService(
         published=chat_types.TYPED.adding({"tools": nullable(items(_object_tool))}),
         empty_assistant_refusal=_NO_CONTENT,
         render_error=render_coded_text_error,
@@ -421,9 +365,9 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
             status=400,
             missing=400,
         ),
-        model="grok-4",
+        example_model="grok-4",
     ),
-    "zai": ProviderSpec(
+    "zai": CompatibleService(
         root="/api/paas/v4",
         further_paths=("/api/coding/paas/v4/chat/completions", "/v1/chat/completions"),
         empty_assistant_refusal=_illegal("messages"),
@@ -436,6 +380,48 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
             reasoning_field="reasoning_content",
             empty_content="",
         ),
-        model="glm-4.6",
+        example_model="glm-4.6",
     ),
 }
+
+# option: the field of the service that it sets, and the value of the field if the option is on
+_SWITCHES: dict[str, dict[str, Any]] = {
+    "alternation": {"alternation_sentence": _ALTERNATE},
+    "system_first": {"system_first_sentence": "System message must be at the beginning."},
+    "reasoning_required": {"reasoning_required_sentence": PROVIDERS["moonshot"].reasoning_required_sentence},
+    "empty_assistant": {"empty_assistant_refusal": _NO_CONTENT},
+    "pairing": {"unanswered_sentence": _UNANSWERED, "orphan_sentence": _ORPHANED},
+}
+
+
+def with_options(service: CompatibleService, more: Mapping[str, Any]) -> CompatibleService:
+    """The service with the caller's options applied."""
+    changes: dict[str, Any] = {}
+    if more.get("extra_fields") is not None and service.top_fields is not None:
+        changes["top_fields"] = service.top_fields | set(more["extra_fields"])
+    if more.get("extra_message_fields") is not None and service.message_fields is not None:
+        extra = frozenset(more["extra_message_fields"])
+        changes["message_fields"] = {role: known | extra for role, known in service.message_fields.items()}
+    for option, switched in _SWITCHES.items():
+        if option in more:
+            changes |= switched if more[option] else dict.fromkeys(switched)
+    if "roles" in more:
+        changes["roles"] = tuple(more["roles"])
+    if "error_shape" in more:
+        changes["render_error"] = ERROR_RENDERERS[more["error_shape"]]
+    if "done" in more:
+        changes["style"] = replace(service.style, done="[DONE]" if more["done"] else None)
+    return replace(service, **changes)
+
+
+def provider(options: EmulatorOptions) -> ChatService:
+    """The emulator of the provider that the options name."""
+    name = options.more.get("provider", "compatible")
+    service = with_options(PROVIDERS[name], options.more)
+    is_known = service.example_model != UNNAMED and not service.has_free_names
+    return replace(
+        service,
+        name=name if name != "lenient" else "compatible-lenient",
+        options=options,
+        known_models=(service.example_model,) if is_known else (),
+    )

@@ -12,12 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import orjson
-
 from dragoman.emulators.chat import answers as chat_answers
 from dragoman.emulators.chat.answers import CREATED, AnswerStyle
 from dragoman.emulators.chat.caching import plan_chat, policy_of
-from dragoman.emulators.native_api import Figure, ProviderRefusal
+from dragoman.emulators.emulated_api import EmulatedApi, Figure, ProviderRefusal
 from dragoman.emulators.provider import (
     CachePlan,
     CachePolicy,
@@ -134,23 +132,23 @@ FAULTS: Mapping[FaultKind, ChatRefusal] = {
 
 
 @dataclass(frozen=True)
-class ChatService:
+class ChatService(EmulatedApi):
     """An emulated provider with a Chat Completions API."""
 
-    name: str
-    options: EmulatorOptions
-    checks: tuple[Check, ...]
-    style: AnswerStyle
+    name: str = ""
+    options: EmulatorOptions = field(default_factory=EmulatorOptions)
+    checks: tuple[Check, ...] = ()
+    style: AnswerStyle = field(default_factory=AnswerStyle)
     root: str = "/v1"
     further_paths: tuple[str, ...] = ()  # patterns of further paths that generate; a group `model` names the model
     render_error: ErrorRenderer = render_openai_error
     faults: Mapping[FaultKind, ChatRefusal] = field(default_factory=dict)  # these replace the ones in `FAULTS`
-    not_json: ChatRefusal = NOT_JSON
+    unreadable: ChatRefusal = NOT_JSON
     error_event: str | None = None  # the event name of an error inside a stream
     render_error_frame: Callable[[ChatRefusal, ReceivedRequest], Any] | None = None  # its payload, if it differs
     stream_type: str = "text/event-stream; charset=utf-8"
     example_model: str = "gpt-4o-mini"
-    listed_models: tuple[str, ...] = ()  # the model list, if the options name no models
+    known_models: tuple[str, ...] = ()
     cache_policy: Callable[[str], CachePolicy | None] | None = None  # by model, if the service's name does not tell it
 
     @property
@@ -176,39 +174,28 @@ class ChatService:
                 return found
         return None
 
-    def parse_request(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> ReceivedRequest | ErrorResponse:
-        operation = self.operation_of(method, path) or Operation.GENERATE
-        if operation is Operation.MODELS:
-            return ReceivedRequest(method, path, query, headers, raw, operation)
-        try:
-            body = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            return self._render(self.not_json)
-        if not isinstance(body, dict):
-            return self._render(self.not_json)
-        named = body.get("model")
-        model = named if isinstance(named, str) else self._model_in(path)
-        stream = body.get("stream") is True
-        return ReceivedRequest(method, path, query, headers, raw, operation, body=body, model=model, stream=stream)
+    def refuse_body(self, message: str) -> ChatRefusal:
+        return self.unreadable
 
-    def _model_in(self, path: str) -> str:
-        found = self._match_path(path)
-        return (found.groupdict().get("model") or "") if found else ""
+    def model_of(self, path: str, body: dict[str, Any]) -> str:
+        named, found = body.get("model"), self._match_path(path)
+        return named if isinstance(named, str) else (found and found.groupdict().get("model")) or ""
 
-    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
-        if request.operation is Operation.MODELS:
-            return None
-        if request.model and not replace(self.options, known=self.listed_models).knows(request.model):
+    def check(self, request: ReceivedRequest) -> None:
+        if not self.knows(request):
+            raise self.fault(FaultKind.MODEL, request)
+        for check in self.checks:
+            check(request)
+
+    def check_loosely(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if not self.knows(request):
             return self.render_fault(FaultKind.MODEL, request)
-        try:
-            for check in self.checks if self.options.strict else (check_minimal,):
-                check(request)
-        except ChatRefusal as refusal:
-            return self._render(refusal)
-        overflows = self.options.overflows(self.count_prompt(request))
-        return self.render_fault(FaultKind.CONTEXT, request) if overflows else None
+        check_minimal(request)
+        return None
+
+    def knows(self, request: ReceivedRequest) -> bool:
+        """Whether there is such a model, as far as one is named."""
+        return not request.model or replace(self.options, known=self.known_models).knows(request.model)
 
     def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
         policy = (self.cache_policy or partial(policy_of, self.name))(request.model)
@@ -226,16 +213,16 @@ class ChatService:
     def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
         return chat_answers.render_stream(request, turn, self.style)
 
-    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
-        return self._render(self._fault_refusal(kind, request))
+    def render_refusal(self, refusal: ChatRefusal, request: ReceivedRequest | None = None) -> ErrorResponse:
+        return ErrorResponse(refusal.status, self.render_error(refusal))
 
     def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
-        refusal = self._fault_refusal(kind, request)
+        refusal = self.fault(kind, request)
         payload = self.render_error_frame(refusal, request) if self.render_error_frame else self.render_error(refusal)
         return render_sse_event(payload, self.error_event)
 
     def list_models(self) -> Any:
-        models = self.options.models or self.listed_models or (self.example_model,)
+        models = self.list_names() or (self.example_model,)
         entries = [{"id": one, "object": "model", "created": CREATED, "owned_by": self.name} for one in models]
         return {"object": "list", "data": entries}
 
@@ -245,13 +232,10 @@ class ChatService:
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         return {"x-request-id": make_id("req_", 24, answer_seed(request)) if request.body else "req_models"}
 
-    def _render(self, refusal: ChatRefusal) -> ErrorResponse:
-        return ErrorResponse(refusal.status, self.render_error(refusal))
-
-    def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> ChatRefusal:
+    def fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ChatRefusal:
         refusal = self.faults.get(kind, FAULTS[kind])
         window = self.options.window
-        tokens = chat_answers.count_prompt(request, self.style) if request and isinstance(request.body, dict) else 0
+        tokens = self.count_prompt(request) if request and isinstance(request.body, dict) else 0
         values = {
             "model": request.model if request else "",
             "tokens": tokens,

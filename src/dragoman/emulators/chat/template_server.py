@@ -6,6 +6,7 @@ additions for the templates shipped here: `parts` (the texts of the content) and
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from typing import Any
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from dragoman.emulators.chat.local_servers import SERVERS
-from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check
+from dragoman.emulators.chat.local_servers import SERVERS, WITHOUT_VISION
+from dragoman.emulators.chat.service import ChatRefusal, Check
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
 from dragoman.emulators.wire import render_json
 
@@ -96,16 +97,14 @@ def _calls(calls: Any) -> list[dict[str, Any]]:
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:
     """The emulator of a local server with the template that the options name."""
-    server = SERVERS[options.more.get("server", "plain")]
-    chosen = template_source(str(options.more.get("template", "system-first")))
     name = options.more.get("server", "plain")
-    return ChatService(
+    checks = SERVERS[name].checks
+    if not options.more.get("vision", True) and name in WITHOUT_VISION:
+        checks = (*checks, WITHOUT_VISION[name])
+    chosen = template_source(str(options.more.get("template", "system-first")))
+    return replace(
+        SERVERS[name],
         name="template" if name == "plain" else name,
         options=options,
-        checks=(*server.checks(bool(options.more.get("vision", True))), template_check(chosen)),
-        style=server.style,
-        render_error=server.render_error,
-        faults=server.faults,
-        not_json=server.not_json,
-        example_model=server.model,
+        checks=(*checks, template_check(chosen)),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman.emulators.cohere import answer, judge
 from dragoman.emulators.cohere.judge import CohereRefusal
-from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.emulated_api import EmulatedApi
 from dragoman.emulators.provider import CachePlan, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.rate_limits import COHERE
 from dragoman.emulators.usage import answer_seed, count_tokens
@@ -40,7 +40,7 @@ _FAULTS: Mapping[FaultKind, CohereRefusal] = {
 }
 
 
-class CohereApi(NativeApi):
+class CohereApi(EmulatedApi):
     """Cohere's Chat API, version 2."""
 
     name = "cohere"

@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.emulators.chat.pairs import call_ids, orphan_results, role, unanswered_calls
 from dragoman.emulators.cohere.request_types import REQUEST, sentence
 from dragoman.emulators.cohere.schemas import schema_errors
-from dragoman.emulators.native_api import ProviderRefusal
+from dragoman.emulators.emulated_api import ProviderRefusal
 from dragoman.emulators.request_shape import ShapeMismatch
 
 _TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

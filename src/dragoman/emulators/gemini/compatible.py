@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dragoman.emulators.emulated_api import without_unknown_fields
 from dragoman.emulators.gemini.emulator import Gemini
 from dragoman.emulators.gemini.messages import STUDIO
 from dragoman.emulators.gemini.proto import camel
-from dragoman.emulators.native_api import without_unknown_fields
-from dragoman.emulators.provider import ErrorResponse, ReceivedRequest
+from dragoman.emulators.provider import ReceivedRequest
 
 
 class CompatibleGemini(Gemini):
@@ -15,11 +15,11 @@ class CompatibleGemini(Gemini):
     name = "gemini-native-compatible"
     has_free_names = True
 
-    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+    def check(self, request: ReceivedRequest) -> None:
         known = without_unknown_fields(
             request,
             "contents",
             lambda key: camel(key) in STUDIO["GenerateContentRequest"],
             lambda key: camel(key) in STUDIO["Content"],
         )
-        return super().judge(known)
+        super().check(known)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from dragoman.emulators.emulated_api import EmulatedApi, ProviderRefusal
 from dragoman.emulators.gemini import answer, caching, judge
 from dragoman.emulators.gemini.cached_contents import CachedContents, names_cache
 from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Flavour, GeminiRefusal
-from dragoman.emulators.native_api import NativeApi, ProviderRefusal
 from dragoman.emulators.provider import (
     CachePlan,
     EmulatorOptions,
@@ -83,7 +83,7 @@ _VERTEX_AUTH = (
 )
 
 
-class Gemini(NativeApi):
+class Gemini(EmulatedApi):
     """Google AI Studio."""
 
     name = "gemini"

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman.emulators.emulated_api import ProviderRefusal
 from dragoman.emulators.gemini.messages import STUDIO, VERTEX
 from dragoman.emulators.gemini.proto import Table
-from dragoman.emulators.native_api import ProviderRefusal
 
 _VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 

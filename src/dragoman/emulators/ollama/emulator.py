@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.emulated_api import EmulatedApi
 from dragoman.emulators.ollama import answer, judge
 from dragoman.emulators.ollama.judge import OllamaRefusal
 from dragoman.emulators.ollama.models import CONTEXT_LENGTH, LISTED, capabilities
@@ -37,7 +37,7 @@ _FAULTS: Mapping[FaultKind, OllamaRefusal] = {
 }
 
 
-class Ollama(NativeApi):
+class Ollama(EmulatedApi):
     """A local server with some models."""
 
     name = "ollama"

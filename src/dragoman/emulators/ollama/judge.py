@@ -10,7 +10,7 @@ import re
 from base64 import b64decode
 from typing import Any
 
-from dragoman.emulators.native_api import ProviderRefusal
+from dragoman.emulators.emulated_api import ProviderRefusal
 from dragoman.emulators.ollama.models import capabilities, full_name, has_levels
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman.emulators.chat.caching import openai_policy, plan_responses
-from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.emulated_api import EmulatedApi
 from dragoman.emulators.openai_responses import answer, events, hosted_items, judge
 from dragoman.emulators.openai_responses.kept_answers import KeptAnswers
 from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
@@ -71,7 +71,7 @@ _FAULTS: dict[FaultKind, ResponsesRefusal] = {
 }
 
 
-class Responses(NativeApi):
+class Responses(EmulatedApi):
     """OpenAI's Responses API."""
 
     name = "openai-responses"

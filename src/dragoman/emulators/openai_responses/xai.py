@@ -7,20 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
-from dragoman.emulators.chat import compatible
 from dragoman.emulators.chat.caching import policy_of
-from dragoman.emulators.forwarding import JoinedApis
 from dragoman.emulators.openai_responses import answer, events
 from dragoman.emulators.openai_responses.emulator import Responses
 from dragoman.emulators.openai_responses.hosted_items import run_item
 from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 from dragoman.emulators.provider import (
     CachePolicy,
-    EmulatedProvider,
-    EmulatorOptions,
     ErrorResponse,
     FaultKind,
     Hosted,
@@ -298,8 +293,3 @@ def _render_compacted(request: ReceivedRequest) -> Item:
     item = {"type": "compaction", "id": f"cmp_{_uuid(answer_seed(request))}"}
     item["encrypted_content"] = mint(ISSUER, answer_seed(request))
     return {**plain, "id": _uuid(answer_seed(request)), "output": [item]}
-
-
-def chat(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of xAI's Chat, and beside it Responses."""
-    return JoinedApis(compatible.provider(options), XaiResponses(replace(options, more={})))

@@ -17,8 +17,6 @@ from dragoman.emulators.chat.openai import tools as tools
 from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.openai.request_types import mismatch_refusal, missing
 from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, ChatService, Check, fits
-from dragoman.emulators.forwarding import JoinedApis
-from dragoman.emulators.openai_responses.emulator import Responses
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
 from dragoman.emulators.request_shape import RecordShape, Shape, text_up_to
 
@@ -87,17 +85,16 @@ LISTED = ("gpt-4o", "gpt-4o-mini", "gpt-4.1", "gpt-5-mini", "gpt-5.2", "gpt-5.2-
 
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of `api.openai.com`: Chat Completions, and beside it Responses."""
+    """The emulator of Chat Completions at `api.openai.com`."""
     hint = (
         " (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload,"
         " but what was sent was not valid JSON.)"
     )
-    chat = ChatService(
+    return ChatService(
         name="openai",
         options=options,
         checks=CHECKS,
         style=ANSWER_STYLE,
-        not_json=ChatRefusal(400, NOT_JSON.message + hint),
-        listed_models=LISTED,
+        unreadable=ChatRefusal(400, NOT_JSON.message + hint),
+        known_models=LISTED,
     )
-    return JoinedApis(chat, Responses(options))

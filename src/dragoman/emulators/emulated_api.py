@@ -1,7 +1,8 @@
-"""What the emulators of APIs with a format of their own share: parsing a request, and the order of judging it."""
+"""What all emulated APIs share: parsing a request, and the order of judging it."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,6 +21,7 @@ from dragoman.emulators.provider import (
     ReceivedRequest,
 )
 from dragoman.emulators.rate_limits import UNTOLD
+from dragoman.emulators.wire import render_json
 
 
 class ProviderRefusal(Exception):
@@ -50,27 +52,30 @@ class Figure:
         return self._known or usual
 
 
-class NativeApi(EmulatedProvider, ABC):
+class EmulatedApi(EmulatedProvider, ABC):
     """One API: a subclass has its paths, its checks, its answers and its words."""
 
     refusal: type[ProviderRefusal]
     faults: Mapping[FaultKind, ProviderRefusal]
     """Its words for what goes wrong. `{model}` is the model; `{tokens[9]}`, `{limit[9]}` and `{excess[9]}` are figures,
     known if the options say how large the context window is."""
-    not_json: str
+    not_json: str = ""
     """The sentence about a body that is no JSON; `{error}` is what the parser says."""
-    not_object: str
+    not_object: str = ""
     """The sentence about a body that is JSON and no object."""
     too_deep: str = ""
     """The sentence about a body that is nested too deeply, if the provider has one."""
     known_models: tuple[str, ...] = ()
     """The list of models, if the options name none."""
-    limit_form: LimitForm = UNTOLD
     has_free_names: bool = False
     """Whether models are called as whoever runs them likes."""
 
     def __init__(self, options: EmulatorOptions) -> None:
         self.options = replace(options, known=() if self.has_free_names else self.known_models)
+
+    @property
+    def limit_form(self) -> LimitForm:
+        return UNTOLD
 
     @abstractmethod
     def operation_of(self, method: str, path: str) -> Operation | None: ...
@@ -148,7 +153,9 @@ class NativeApi(EmulatedProvider, ABC):
             if not self.too_deep:
                 raise
             return self.render_refusal(self.refuse_body(self.too_deep))
-        return self.render_fault(FaultKind.CONTEXT, request) if self.overflows(request) else None
+        if self.overflows(request):
+            return self.render_fault(FaultKind.CONTEXT, request)
+        return refuse_further(request, self.options.refuses)
 
     def check_loosely(self, request: ReceivedRequest) -> ErrorResponse | None:
         """What is looked at if the options say that the emulator is not strict: the model's name."""
@@ -170,6 +177,26 @@ class NativeApi(EmulatedProvider, ABC):
 
     def count_tokens(self, request: ReceivedRequest) -> Any:
         return {"input_tokens": max(1, self.count_prompt(request))}
+
+
+FURTHER_WORDS = "Flumox 71: the grondle of this request does not quib."
+"""What the refusals say that no provider is known to make: words that nobody has heard before."""
+
+
+def refuse_further(request: ReceivedRequest, patterns: tuple[str, ...]) -> ErrorResponse | None:
+    """A refusal that names nothing, with the members that the four dialects read, if the body as compact JSON has one
+    of these patterns.
+
+    It is for the facts that nobody knows: does your client get through if this provider refuses `top_k` after all, and
+    does not say so?
+    """
+    if not patterns:
+        return None
+    text = render_json(request.body).decode()
+    if not any(re.search(pattern, text, re.DOTALL) for pattern in patterns):
+        return None
+    error = {"message": FURTHER_WORDS, "type": "invalid_request_error", "code": 400, "status": "INVALID_ARGUMENT"}
+    return ErrorResponse(400, {"type": "error", "error": error})
 
 
 Known = Callable[[str], bool]

@@ -1,4 +1,4 @@
-"""Emulators that forward requests to others, such as two APIs of one vendor behind one address."""
+"""Two APIs of one vendor behind one address."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from dragoman.emulators.provider import (
 )
 
 
-class ForwardingProvider:
-    """An emulator that forwards each request to another one. Its name and example are those of the first."""
+class JoinedApis:
+    """Two APIs of one vendor behind one address: the second serves what the first does not. The first names both."""
 
-    def __init__(self, first: EmulatedProvider) -> None:
+    def __init__(self, first: EmulatedProvider, second: EmulatedProvider) -> None:
         self._first = first
+        self._second = second
         self.name = first.name
         self.stream_type = first.stream_type
         self.example = first.example
         self.limit_form = first.limit_form
 
     def _serving(self, method: str, path: str) -> EmulatedProvider:
-        """The emulator that a request goes to."""
-        return self._first
+        return self._first if self._first.operation_of(method, path) is not None else self._second
 
     def _of(self, request: ReceivedRequest) -> EmulatedProvider:
         return self._serving(request.method, request.path)
@@ -60,7 +60,8 @@ class ForwardingProvider:
         return self._of(request).render_stream_error(kind, request)
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
-        return self._first.render_fault(kind, request)
+        is_second = request is not None and self._second.operation_of(request.method, request.path) is not None
+        return (self._second if is_second else self._first).render_fault(kind, request)
 
     def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
         return self._of(request).plan_cache(request)
@@ -73,18 +74,3 @@ class ForwardingProvider:
 
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         return self._of(request).answer_headers(request)
-
-
-class JoinedApis(ForwardingProvider):
-    """Two APIs of one vendor behind one address: the second serves what the first does not."""
-
-    def __init__(self, first: EmulatedProvider, second: EmulatedProvider) -> None:
-        super().__init__(first)
-        self._second = second
-
-    def _serving(self, method: str, path: str) -> EmulatedProvider:
-        return self._first if self._first.operation_of(method, path) is not None else self._second
-
-    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
-        is_second = request is not None and self._second.operation_of(request.method, request.path) is not None
-        return (self._second if is_second else self._first).render_fault(kind, request)
