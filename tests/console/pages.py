@@ -19,7 +19,7 @@ from dragoman.gateway.console.static_files import static_files
 from dragoman.testing import emulator
 
 CHROMIUM = shutil.which("chromium")
-VIEWS = re.findall(r'^  \["(\w+)", "[^"]+", "\./\w+\.js"\],$', static_files()["app.js"].content.decode(), re.M)
+VIEWS = re.findall(r'^  \{ id: "(\w+)", key:', static_files()["app.js"].content.decode(), re.M)
 """Those of the navigation."""
 HOMES = {
     "anthropic": "claude-sonnet-4-6",

@@ -3,20 +3,21 @@
 import { api, onSignedOut } from "./api.js";
 import { h, problem, replace } from "./dom.js";
 
+/** `key` is pressed after `g`. */
 const VIEWS = [
-  ["requests", "Requests", "./requests.js"],
-  ["playground", "Playground", "./playground.js"],
-  ["compatibility", "Compatibility", "./compatibility.js"],
-  ["models", "Models & health", "./models.js"],
-  ["spend", "Spend", "./spend.js"],
-  ["keys", "Keys", "./keys.js"],
-  ["config", "Config", "./config.js"],
+  { id: "requests", key: "r", label: "Requests", module: "./requests.js" },
+  { id: "playground", key: "p", label: "Playground", module: "./playground.js" },
+  { id: "compatibility", key: "c", label: "Compatibility", module: "./compatibility.js" },
+  { id: "models", key: "m", label: "Models & health", module: "./models.js" },
+  { id: "spend", key: "s", label: "Spend", module: "./spend.js" },
+  { id: "keys", key: "k", label: "Keys", module: "./keys.js" },
+  { id: "config", key: "o", label: "Config", module: "./config.js" },
 ];
 const HELP = [
   ["j / k", "next, previous"], ["Enter", "open"], ["Esc", "back, close"], ["/", "filter"],
-  ["g then r p c m s k o", "go to a view"], ["t", "light or dark"], ["?", "this list"],
+  [`g then ${VIEWS.map((view) => view.key).join(" ")}`, "go to a view"], ["t", "light or dark"], ["?", "this list"],
 ];
-const GO = { r: "requests", p: "playground", c: "compatibility", m: "models", s: "spend", k: "keys", o: "config" };
+const GO = Object.fromEntries(VIEWS.map((view) => [view.key, view.id]));
 
 const main = h("main", { id: "main", tabindex: "-1" });
 const state = { session: null, view: null, kept: new Map(), going: false, turn: 0 };
@@ -32,21 +33,21 @@ async function show() {
   const { name, rest, search } = parseHash(location.hash);
   if (!state.session) return undefined; // the page is still starting, and shows what is asked for then
   if (state.session.keys && !state.session.admin) return signIn();
-  const found = VIEWS.find(([id]) => id === name) ?? VIEWS[0];
+  const found = VIEWS.find((view) => view.id === name) ?? VIEWS[0];
   for (const link of document.querySelectorAll("nav a")) {
-    const isOpen = link.dataset.view === found[0];
+    const isOpen = link.dataset.view === found.id;
     if (isOpen) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
     if (isOpen) link.scrollIntoView({ block: "nearest", inline: "nearest" }); // a phone shows three of them
   }
-  document.title = `${found[1]} · Dragoman`;
+  document.title = `${found.label} · Dragoman`;
   const turn = ++state.turn;
   try {
-    const module = await import(found[0] === "requests" && rest[0] ? "./request_detail.js" : found[2]);
+    const module = await import(found.id === "requests" && rest[0] ? "./request_detail.js" : found.module);
     if (turn !== state.turn) return undefined; // another view was asked for meanwhile
     leave();
-    state.view = state.kept.get(found[0]) && !rest[0] ? state.kept.get(found[0]) : module.open({ rest, search, session: state.session });
-    if (state.view.keep) state.kept.set(found[0], state.view);
+    state.view = state.kept.get(found.id) && !rest[0] ? state.kept.get(found.id) : module.open({ rest, search, session: state.session });
+    if (state.view.keep) state.kept.set(found.id, state.view);
     replace(main, state.view.element);
     state.view.shown?.(search);
     main.scrollTop = 0;
@@ -63,7 +64,7 @@ function leave() {
 }
 
 function frame() {
-  const links = VIEWS.map(([id, label]) => h("a", { href: `#/${id}`, data: { view: id } }, label));
+  const links = VIEWS.map(({ id, label }) => h("a", { href: `#/${id}`, data: { view: id } }, label));
   const tools = [
     h("button", { class: "quiet", type: "button", id: "theme", title: "Light or dark (t)", onclick: switchTheme }, "◐"),
     h("button", { class: "quiet", type: "button", title: "Keyboard (?)", onclick: help }, "?"),
