@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import sys
 import time
 from pathlib import Path
 
@@ -26,7 +27,6 @@ from dragoman.store.ledger_entry import Entry
 from dragoman.store.location import store_file
 from dragoman.store.memory.store import MemoryStore
 from dragoman.store.open_store import file_refusal, memory_refusal, open_store, shared_refusal
-from dragoman.store.shared_backends import BACKENDS
 from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.store import Store
 
@@ -86,9 +86,11 @@ async def test_an_address_that_names_no_backend_is_refused_with_those_that_do(
 
 
 def test_a_backend_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(BACKENDS, "postgres", "dragoman.store.not_there")
+    for name in [name for name in sys.modules if name.startswith("dragoman.store.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
     config = Config(store=StoreConfig(ledger=Secret("postgresql://x")))
-    assert "install dragoman[postgres]" in (shared_refusal(config, None) or "")
+    assert "install 'dragoman[postgres]'" in (shared_refusal(config, None) or "")
 
 
 async def test_a_store_of_two_parts_uses_each_for_its_own(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from dragoman.config.schema.store import HOT_SCHEMES, LEDGER_SCHEMES, StoreConfig
 from dragoman.config.secret import Secret
+from dragoman.extras import missing_extra
 from dragoman.store.clock import Clocks
 from dragoman.store.contracts.server_findings import ServerFinding
 from dragoman.store.errors import StoreError
@@ -31,15 +32,12 @@ class StoreOpening(Struct, frozen=True):
     redactor: Redactor
 
 
-BACKENDS = {"redis": "dragoman.store.redis_store", "postgres": "dragoman.store.postgres"}
-"""By the extra of a server, the module with `open_part(opening)` and `inspect(opening, seconds)`."""
-
 Inspect = Callable[[StoreOpening, float], Awaitable[tuple[ServerFinding, ...]]]
 
 
 def open_hot(opening: StoreOpening) -> HotPart | None:
     """The shared hot part; None if the configuration names none. Raises StoreError."""
-    module = _backend("store.hot", opening.config.hot, HOT_SCHEMES)
+    module = _load_backend("store.hot", opening.config.hot, HOT_SCHEMES)
     if module is None:
         return None
     opened: Callable[[StoreOpening], HotPart] = module.open_part
@@ -48,7 +46,7 @@ def open_hot(opening: StoreOpening) -> HotPart | None:
 
 def open_ledger(opening: StoreOpening) -> LedgerPart | None:
     """The shared ledger; None if the configuration names none. Raises StoreError."""
-    module = _backend("store.ledger", opening.config.ledger, LEDGER_SCHEMES)
+    module = _load_backend("store.ledger", opening.config.ledger, LEDGER_SCHEMES)
     if module is None:
         return None
     opened: Callable[[StoreOpening], LedgerPart] = module.open_part
@@ -57,12 +55,12 @@ def open_ledger(opening: StoreOpening) -> LedgerPart | None:
 
 async def inspect_hot(opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
     """How the server of the hot part is; nothing if there is none. Raises StoreError if it cannot be asked."""
-    return await _inspect(_backend("store.hot", opening.config.hot, HOT_SCHEMES), opening, seconds)
+    return await _inspect(_load_backend("store.hot", opening.config.hot, HOT_SCHEMES), opening, seconds)
 
 
 async def inspect_ledger(opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
     """How the server of the ledger is; nothing if there is none. Raises StoreError if it cannot be asked."""
-    return await _inspect(_backend("store.ledger", opening.config.ledger, LEDGER_SCHEMES), opening, seconds)
+    return await _inspect(_load_backend("store.ledger", opening.config.ledger, LEDGER_SCHEMES), opening, seconds)
 
 
 async def _inspect(module: ModuleType | None, opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
@@ -72,14 +70,17 @@ async def _inspect(module: ModuleType | None, opening: StoreOpening, seconds: fl
     return await inspect(opening, seconds)
 
 
-def _backend(at: str, address: Secret | None, extras: dict[str, str]) -> ModuleType | None:
-    """The module that knows the server of an address; None if there is no address."""
+def _load_backend(at: str, address: Secret | None, packages: dict[str, str]) -> ModuleType | None:
+    """The package with `open_part(opening)` and `inspect(opening, seconds)` for the server of an address; None if there
+    is no address."""
     if not address:
         return None
-    extra = extras.get(address.reveal().partition("://")[0].lower())
-    if extra is None:
-        raise StoreError(f"{at} must begin with {', '.join(f'{name}://' for name in extras)}")
+    package = packages.get(address.reveal().partition("://")[0].lower())
+    if package is None:
+        raise StoreError(f"{at} must begin with {', '.join(f'{name}://' for name in packages)}")
     try:
-        return import_module(BACKENDS[extra])
+        return import_module(f"dragoman.store.{package}")
     except ModuleNotFoundError as error:
-        raise StoreError(f"{at} needs {error.name}; install dragoman[{extra}]") from None
+        if advice := missing_extra(error):
+            raise StoreError(f"{at}: {advice}") from None
+        raise

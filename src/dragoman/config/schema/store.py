@@ -77,9 +77,9 @@ _REDIS = (
     *("redis", "rediss", "redis+sentinel", "rediss+sentinel"),
     *("redis+cluster", "rediss+cluster", "redis+unix"),
 )
-HOT_SCHEMES = dict.fromkeys(_REDIS, "redis")
+HOT_SCHEMES = dict.fromkeys(_REDIS, "redis_store")
 LEDGER_SCHEMES = dict.fromkeys(("postgresql", "postgres"), "postgres")
-"""How the address of a server begins, and the extra that has what it needs."""
+"""How the address of a server begins, and the package of `store/` that knows it."""
 
 
 class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
