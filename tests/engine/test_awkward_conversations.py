@@ -290,6 +290,12 @@ CASES |= {
         arrives=("iVBORw0KGgo=", "arguments"),
         rules=("bad-arguments",),
     ),
+    "a history whose beginning was cut off, to a template that looks for the user": Awkward(
+        "openai-chat",
+        asked(LATE, *LOOKED[1:], FOUND, tools=[LOOK]),
+        ("vllm/Qwen/Qwen3.6-27B", "lmstudio/qwen3.5-35b-a3b", "llamacpp/Qwen3.8-27B", "sglang/qwen3.5-27b"),
+        arrives=("Please continue.", "a lake"),
+    ),
     "two refusals, of which care cures one": unknown(
         "mistral",
         "mistral-large-latest",

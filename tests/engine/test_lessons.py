@@ -350,6 +350,15 @@ CASES: dict[str, Case] = {
         ["assistant", "tool"],
         ["user", "assistant", "tool"],
     ),
+    "user-demanded": Case(
+        ("No user query found in messages.", "Jinja Exception: No user query found in messages"),
+        {"system_only": "refuses", "no_user": "refuses"},
+        {"tools": TOOLS, "messages": called()},
+        roles,
+        ["assistant", "tool"],
+        ["assistant", "tool", "user"],
+        knows={"system_only": "accepts"},
+    ),
     "prefill-refused": Case(
         (
             "This model does not support assistant message prefill.",

@@ -112,7 +112,7 @@ def test_the_profile_agrees_with_what_is_found(case: str) -> None:
 MODELS: dict[tuple[str, str], dict[str, Any]] = {
     ("anthropic/claude-sonnet-4-5", "anthropic/claude-opus-5"): {
         "system_place": "before-answer", "empty_assistant": "accepts", "no_parts": "accepts", "last_turn": "user",
-        "repeated_last": None, "trailing_space": None, "thinking_form": None,
+        "repeated_last": None, "trailing_space": None, "thinking_form": None, "no_user": None,
         "settings": {
             "temperature": {"max": 1, "support": "refuses"}, "top_p": {"support": "refuses"},
             "top_k": {"support": "refuses"},

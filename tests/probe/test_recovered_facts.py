@@ -90,6 +90,7 @@ def test_the_median_of_the_requests_is_small(capsys: pytest.CaptureFixture[str])
 ALTERNATING: dict[str, Any] = {
     "repeated_roles": "refuses", "first_turn": "user", "user_after_tool": "refuses", "late_result": "refuses",
     "repeated_last": None, "calls_apart": None,
+    "no_user": None,  # the first and the last turn are looked at before
 }  # fmt: skip
 TOGGLED: dict[tuple[str, str, Any], dict[str, Any]] = {
     ("compatible-lenient", "alternation", True): {

@@ -1,4 +1,4 @@
-"""`no-user-turn`: nothing but system messages."""
+"""`no-user-turn`: nothing but system messages, or turns of which none is the user's."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ def test_a_user_turn_is_appended() -> None:
     assert done.script == "system: A\ndeveloper: B\nuser: Please continue."
     assert done.changes == [("/messages/1", "nothing", True)]
     assert done.conversation.messages[:2] == done.ask.conversation.messages
+
+
+@pytest.mark.parametrize("script", ["system: A\nassistant: Hi", "call look(c1) {}\nresult c1: ok"])
+def test_a_user_turn_is_appended_to_turns_of_the_model(script: str) -> None:
+    assert run(no_user_turn, script, facts(no_user="refuses")).script == f"{script}\nuser: Please continue."
+    assert run(no_user_turn, f"{script}\nuser: Go", facts(no_user="refuses")).untouched
+    assert run(no_user_turn, "system: A", facts(no_user="refuses")).untouched
 
 
 def test_the_words_can_be_configured() -> None:

@@ -301,8 +301,10 @@ def _observe_roles(codes: str) -> int:
         found |= SYSTEM | LATE_SYSTEM
     if "d" in codes:
         found |= DEVELOPER
+    if "u" not in turns:
+        found |= NO_USER_TURN
     if not turns:
-        return found | NO_USER_TURN
+        return found
     if turns[0] != "u":
         found |= LEADING_ASSISTANT
     if turns[-1] in "ac":

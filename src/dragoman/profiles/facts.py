@@ -281,6 +281,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     system_only: Annotated[
         Stance, asked("nothing but system messages", "system Say hello.; end", also=("+tools; system Say hello.",))
     ] = UNKNOWN
+    no_user: Annotated[
+        Stance,
+        asked("turns of the model, and none of the user's", "assistant Hello.; end", after=("first-turn", "last-turn")),
+    ] = ACCEPTS
     mixed_parts: Annotated[Stance, Meta(description="thinking, texts and calls of one turn in any order")] = ACCEPTS
     text_after_call: Annotated[
         Stance, asked("text after a call in one turn", "user; call a > I look.; result a; assistant")

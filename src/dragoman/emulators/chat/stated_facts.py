@@ -117,6 +117,8 @@ def check_order(facts: StatedFacts, request: ReceivedRequest) -> Iterator[str]:
         yield "the first message must use the 'user' role"
     if turns and facts.get("last_turn") == "user" and turns[-1] == "assistant":
         yield "expected last role user or tool"
+    if turns and facts.refuses("no_user") and "user" not in turns:
+        yield "no user query found in messages"
     if facts.refuses("repeated_last") and turns[-2:] == ["assistant", "assistant"]:
         yield "two assistant messages at the end"
     for before, after in pairwise(turns):

@@ -182,6 +182,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"must start with a user message",
         fixed(first_turn="user"),
     ),
+    _lesson("user-demanded", r"no user query found in messages", fixed(system_only=REFUSES, no_user=REFUSES)),
     _lesson(
         "prefill-refused",
         r"does not support assistant message prefill|expected last role user or tool|end with a user role|"
