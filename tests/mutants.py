@@ -273,6 +273,12 @@ def run(found: list[Mutant]) -> list[Killed]:
         return list(pool.imap(kill, found, chunksize=1))
 
 
+def failing_unbroken(found: list[Mutant]) -> str:
+    """A test that fails without any break: it would count as the one that noticed."""
+    with get_context("fork").Pool(1) as pool:
+        return pool.apply(first_failure, (sorted({mutant.files[0][0] for mutant in found}),))
+
+
 def survived(result: Killed) -> bool:
     """A rule that is switched off must fail in its own test file; any other break in any."""
     if result.mutant.how == SWITCHED_OFF:
@@ -331,7 +337,11 @@ def main(arguments: list[str]) -> int:
         print(f"no rule or lesson is called {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
     since = time.monotonic()
-    results = run(list(mutants(names)))
+    found = list(mutants(names))
+    if test := failing_unbroken(found):
+        print(f"{test} fails although nothing is broken: make the tests green first", file=sys.stderr)
+        return 2
+    results = run(found)
     survivors = [result.mutant for result in results if survived(result)]
     for mutant in survivors:
         print(f"survived: {mutant.kind} {mutant.name} {mutant.how}")

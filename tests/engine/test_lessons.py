@@ -1022,7 +1022,7 @@ def body(case: Case, target: Target) -> Any:
 def test_every_lesson_has_a_case() -> None:
     names = [lesson.name for lesson in LESSONS]
     assert len(names) == len(set(names))
-    assert list(CASES) == names
+    assert list(CASES) == names, "CASES has one of each lesson, in the order of LESSONS"
 
 
 @pytest.mark.parametrize("name", CASES)
