@@ -136,7 +136,7 @@ def wrong_import(mine: str, module: str) -> bool:
 
 def test_imports_point_one_way() -> None:
     wrong = [(str(path), module) for path in FILES for module in imports(path) if wrong_import(package(path), module)]
-    assert wrong == []
+    assert wrong == [], "ARCHITECTURE.md says who may import whom"
 
 
 def imports_outside_functions(path: Path, *, with_types: bool = False) -> Iterator[str]:
@@ -174,7 +174,8 @@ def test_no_two_modules_use_each_other() -> None:
             ahead += found
         return seen
 
-    assert [f"{name} uses {other}" for name in uses for other in uses[name] if name in reach(other)] == []
+    mutual = [f"{name} uses {other}" for name in uses for other in uses[name] if name in reach(other)]
+    assert mutual == [], "move what both need into a module beneath them, or let one get it as an argument"
 
 
 def is_pure_probe(path: Path) -> bool:
@@ -210,7 +211,7 @@ def test_what_is_pure_reaches_for_nothing() -> None:
     pure = [path for path in FILES if package(path) in PURE or is_pure_probe(path)]
     assert len(pure) > 200
     reached = [(str(path), module) for path in pure for module in imports(path) if module.split(".")[0] in EDGES]
-    assert reached == []
+    assert reached == [], "a caller at the edge asks for it, and passes the value on"
 
 
 def test_no_providers_name_stands_in_a_condition() -> None:
@@ -223,7 +224,7 @@ def test_no_providers_name_stands_in_a_condition() -> None:
         for inner in ast.walk(node)
         if isinstance(inner, ast.Constant) and inner.value in PROVIDERS
     ]
-    assert found == []
+    assert found == [], "state a fact in the provider's profile, and ask for the fact"
 
 
 def named_dialects(path: Path) -> set[str]:
@@ -235,7 +236,7 @@ def named_dialects(path: Path) -> set[str]:
 
 def test_a_dialects_name_stands_in_its_own_package_and_in_one_list() -> None:
     naming = {path.relative_to(ROOT).as_posix() for path in FILES if named_dialects(path)}
-    assert naming - MAY_NAME_A_DIALECT.keys() == set()
+    assert naming - MAY_NAME_A_DIALECT.keys() == set(), "ask the `Dialect` value, or give it a member that says it"
     assert MAY_NAME_A_DIALECT.keys() - naming == set(), "these need no exception any more"
 
 
@@ -243,7 +244,7 @@ def test_every_dialect_is_one_package_with_the_same_files() -> None:
     assert {path.name for path in PACKAGES} == {name.replace("-", "_") for name in DIALECT_NAMES}
     found = {path.name: {file.stem for file in path.glob("*.py")} for path in PACKAGES}
     missing = {name: CORE - files for name, files in found.items()}
-    assert missing == {path.name: set() for path in PACKAGES}
+    assert {name: files for name, files in missing.items() if files} == {}, "every dialect has these modules"
     own = {name: files - CORE - OFTEN for name, files in found.items()}
     assert {name: files for name, files in own.items() if len(files) > 1} == {}, (
         "make a room of what one dialect has alone"
@@ -259,7 +260,8 @@ def test_the_files_that_a_page_names_are_there(page: str) -> None:
     found |= {f"/{path.name}" for path in REPOSITORY.iterdir()}
     globs = [f"*/{re.sub('NAME|VIEW|VENDOR', '*', word)}" for word in named]
     assert len(globs) > 10
-    assert [glob for glob in globs if not (filter_names(found, glob) or filter_names(found, f"{glob}.py"))] == []
+    gone = [glob for glob in globs if not (filter_names(found, glob) or filter_names(found, f"{glob}.py"))]
+    assert gone == [], f"{page} names files that are not there"
 
 
 def tree(folder: str) -> Iterator[Path]:
@@ -274,19 +276,21 @@ def test_no_rule_imports_another() -> None:
         for module in imports(path)
         if (parts := module.split("."))[:2] == ["dragoman", "rules"] and len(parts) == 4 and parts[2] in groups
     ]
-    assert across == []
+    assert across == [], "what several rules share stands beside the groups, in `rules/`"
 
 
 def test_no_room_is_a_hall() -> None:
     folders = Counter(path.parent.relative_to(ROOT).as_posix() for path in FILES)
-    assert {name: count for name, count in folders.items() if count > HALL} == {}
+    halls = {name: count for name, count in folders.items() if count > HALL}
+    assert halls == {}, f"more than {HALL} files: make a folder of those with one job"
 
 
 def test_nobody_counts_arguments() -> None:
     functions = [(path, node) for path in FILES for node in syntax_nodes(path) if isinstance(node, FUNCTIONS)]
     given = {(path.name, one.name): [*one.args.posonlyargs, *one.args.args] for path, one in functions}
     counts = {name: len([one for one in names if one.arg not in ("self", "cls")]) for name, names in given.items()}
-    assert {name: count for name, count in counts.items() if count > MOST_POSITIONAL} == {}
+    long = {name: count for name, count in counts.items() if count > MOST_POSITIONAL}
+    assert long == {}, f"put a * after {MOST_POSITIONAL} arguments, or make a struct of them"
 
 
 def test_values_of_a_long_struct_are_named() -> None:
@@ -298,7 +302,8 @@ def test_values_of_a_long_struct_are_named() -> None:
         for path, node in made
         if isinstance(node.func, ast.Name) and node.func.id in structs - BY_POSITION
     }
-    assert {place: count for place, count in counts.items() if count > MOST_UNNAMED} == {}
+    unnamed = {place: count for place, count in counts.items() if count > MOST_UNNAMED}
+    assert unnamed == {}, "give the values by name"
 
 
 def test_dialects_know_each_other_only_by_the_contract() -> None:
@@ -312,7 +317,7 @@ def test_dialects_know_each_other_only_by_the_contract() -> None:
         and parts[2] in packages
         and parts[2] != path.relative_to(DIALECTS).parts[0]
     ]
-    assert across == []
+    assert across == [], "what two dialects share stands in `dialects/families`, what all do in `dialects/shared`"
 
 
 def test_no_two_classes_of_the_dialects_share_a_name() -> None:
@@ -322,7 +327,8 @@ def test_no_two_classes_of_the_dialects_share_a_name() -> None:
         for node in syntax_tree(path).body
         if isinstance(node, ast.ClassDef)
     ]
-    assert [name for name, count in Counter(classes).items() if count > 1] == []
+    shared = [name for name, count in Counter(classes).items() if count > 1]
+    assert shared == [], "put the dialect's name into the class's"
 
 
 def test_dialects_parse_and_render_and_have_no_other_verbs_for_it() -> None:
@@ -332,7 +338,7 @@ def test_dialects_parse_and_render_and_have_no_other_verbs_for_it() -> None:
         for node in syntax_nodes(path)
         if isinstance(node, ast.FunctionDef) and node.name.lstrip("_").startswith(("read_", "write_"))
     ]
-    assert named == []
+    assert named == [], "`parse_` is wire to ours, `render_` is ours to wire"
 
 
 LOADED = """

@@ -83,7 +83,8 @@ def shared_classes() -> dict[str, list[str]]:
 
 def test_no_two_classes_share_a_name() -> None:
     found = shared_classes()
-    assert {name: places for name, places in found.items() if name not in SHARED_CLASSES} == {}
+    shared = {name: places for name, places in found.items() if name not in SHARED_CLASSES}
+    assert shared == {}, "give each a name of its own"
     assert sorted(SHARED_CLASSES.keys() - found.keys()) == [], "no longer shared: remove it from the list"
 
 
@@ -91,7 +92,7 @@ def test_no_module_hides_a_well_known_one() -> None:
     known = (sys.stdlib_module_names | WELL_KNOWN) - {"__main__"}
     paths = [*SOURCE.rglob("*.py"), *(path.parent for path in SOURCE.rglob("__init__.py") if path.parent != SOURCE)]
     found = {str(path.relative_to(SOURCE)) for path in paths if path.stem in known}
-    assert sorted(found - SHADOWING_MODULES.keys()) == []
+    assert sorted(found - SHADOWING_MODULES.keys()) == [], "rename it: a reader takes it for the famous one"
     assert sorted(SHADOWING_MODULES.keys() - found) == [], "no longer there: remove it from the list"
 
 
@@ -165,7 +166,7 @@ def test_texts_say_if_for_a_condition() -> None:
         if path != Path(__file__)
         for condition in CONDITION.findall(path.read_text("utf-8"))
     ]
-    assert found == []
+    assert found == [], "write `if` for a condition; `where` is for a place"
 
 
 def test_the_map_of_the_architecture_is_complete() -> None:
