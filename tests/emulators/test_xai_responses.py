@@ -49,6 +49,13 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
     "root": (asked(tools=[{**FUNCTION, "parameters": {"type": "array"}}]), 400, "Invalid tool look"),
     "effort": ({**asked(reasoning={"effort": "low"}), "model": "grok-build-1"}, 400, "parameter reasoningEffort"),
     "foreign": (asked({**THOUGHT, "encrypted_content": mint("openai-responses", "x")}), 400, "encrypted_content"),
+    "namespace": (asked(tools=[FUNCTION, {"type": "namespace"}]), 422, "tools[1].type: unknown variant `namespace`"),
+    "custom": (asked(tools=[{"type": "custom", "name": "run"}]), 422, "unknown variant `custom`"),
+    "container": (asked(tools=[{"type": "code_interpreter", "container": {"type": "auto"}}]), 400, "container"),
+    "patch": (asked({"type": "apply_patch_call", "call_id": "c"}), 422, "untagged enum ModelInput"),
+    "shell": (asked({"type": "shell_call", "call_id": "c"}), 422, "untagged enum ModelInput"),
+    "late-tools": (asked({"type": "additional_tools", "tools": []}), 422, "untagged enum ModelInput"),
+    "lone-choice": (asked(tool_choice="auto"), 400, "no tools were specified"),
     "no-model": ({"input": "Hi"}, 422, "missing field `model`"),
 }
 
@@ -68,6 +75,10 @@ TAKEN: dict[str, dict[str, Any]] = {
     "effort": asked(reasoning={"effort": "low"}),
     "summary": {**asked(reasoning={"summary": "auto"}), "model": "grok-build-1"},
     "unknown-key": asked({"role": "user", "content": "x", "zzz": 1}, zzz=1),
+    "search": asked({"type": "custom_tool_call", "call_id": "xs_call_1", "name": "x", "input": "{}"}),
+    "shell": asked({"type": "shell_call", "call_id": "c", "action": {"commands": []}}),
+    "own-tools": asked(tools=[{"type": "web_search"}, {"type": "shell", "environment": {"type": "local"}}]),
+    "choice": asked(tools=[FUNCTION], tool_choice="auto"),
     "instructions": asked(instructions="Be brief."),
 }
 

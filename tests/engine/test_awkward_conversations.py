@@ -608,6 +608,102 @@ CASES |= {
     ),
 }
 
+NAMED: Wire = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}", "namespace": "maps"}
+GIVEN: Wire = {"type": "function_call_output", "call_id": "c1", "output": "a lake"}
+BARE: Wire = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}, "strict": False}
+MAPS: Wire = {"type": "namespace", "name": "maps", "description": "Maps.", "tools": [BARE]}
+PATCH: Wire = {"type": "apply_patch_call", "call_id": "c1", "status": "completed"}
+SOUGHT: Wire = {
+    "type": "custom_tool_call",
+    "call_id": "xs_call_1",
+    "name": "x_keyword_search",
+    "input": '{"query": "lakes"}',
+    "status": "completed",
+}
+XAI = RESPONSES[2:]
+CASES |= {
+    "tools in a namespace": Awkward(
+        "openai-responses",
+        items(HI, NAMED, GIVEN, HI, tools=[MAPS]),
+        (*XAI, "openrouter/openai/gpt-4o"),
+        arrives=("maps__look", "a lake"),
+        gone=("namespace",),
+        rules=("client-tool",),
+    ),
+    "tools in a namespace, given late": Awkward(
+        "openai-responses",
+        items(HI, {"type": "additional_tools", "role": "developer", "tools": [MAPS]}, HI),
+        XAI,
+        arrives=("maps__look",),
+        gone=("namespace", "additional_tools"),
+        rules=("client-tool",),
+    ),
+    "a patch": Awkward(
+        "openai-responses",
+        items(
+            HI,
+            {**PATCH, "operation": {"type": "delete_file", "path": "a.py"}},
+            {"type": "apply_patch_call_output", "call_id": "c1", "status": "completed"},
+            tools=[{"type": "apply_patch"}],
+        ),
+        XAI,
+        arrives=("a.py", '"name":"apply_patch"'),
+        gone=("apply_patch_call",),
+        rules=("client-tool",),
+    ),
+    "a tool that takes text": Awkward(
+        "openai-responses",
+        items(
+            HI,
+            {"type": "custom_tool_call", "call_id": "c1", "name": "run", "input": "ls"},
+            {"type": "custom_tool_call_output", "call_id": "c1", "output": "a.py"},
+            tools=[{"type": "custom", "name": "run"}],
+        ),
+        XAI,
+        arrives=("ls", "a.py"),
+        gone=("custom",),
+        rules=("custom-tool",),
+    ),
+    "a search as Codex declares it": Awkward(
+        "openai-responses",
+        items(HI, tools=[{"type": "web_search", "external_web_access": True, "search_context_size": "low"}]),
+        XAI,
+        arrives=('[{"type":"web_search"}]',),
+        rules=("native-tool",),
+    ),
+    "an interpreter in a container": Awkward(
+        "openai-responses",
+        items(HI, tools=[{"type": "code_interpreter", "container": {"type": "auto"}}]),
+        XAI,
+        arrives=('[{"type":"code_interpreter"}]',),
+        rules=("native-tool",),
+    ),
+    "a choice without tools": Awkward(
+        "openai-responses", items(HI, tool_choice="auto"), XAI, gone=("tool_choice",), rules=("tool-choice-form",)
+    ),
+    "a search that xAI ran among its own posts": Awkward(
+        "openai-responses",
+        items(HI, SOUGHT, TURN, HI, tools=[{"type": "x_search"}]),
+        XAI,
+        arrives=("xs_call_1", "lakes"),
+    ),
+    "a search that xAI ran, to another provider": Awkward(
+        "openai-responses",
+        items(HI, SOUGHT, TURN, HI),
+        (*OPENAI, "openai/gpt-4o", "anthropic/claude-opus-4-8"),
+        arrives=("[web search: lakes]", "Hello"),
+        gone=("xs_call_1",),
+        rules=("provider-run",),
+    ),
+    "a tool of xAI's Responses in its Chat": Awkward(
+        "openai-chat",
+        asked(HI, tools=[{"type": "x_search"}]),
+        ("xai/grok-4.3",),
+        gone=("x_search",),
+        rules=("native-tool",),
+    ),
+}
+
 
 @pytest.mark.parametrize(
     ("case", "target"),

@@ -366,3 +366,29 @@ def test_clients_of_chat_get_calls_of_functions(tool: dict[str, Any], name: str,
         "required-setting" for one in done.changes if one.rule == "required-setting"
     }
     assert not done.undo.names
+
+
+@pytest.mark.parametrize(
+    ("choice", "made"),
+    [
+        ({"type": "function", "name": "read", "namespace": "files"}, {"type": "function", "name": "files__read"}),
+        ({"type": "function", "name": "read"}, {"type": "function", "name": "files__read"}),
+        ({"type": "function", "name": "look"}, {"type": "function", "name": "look"}),
+        (
+            {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "read"}]},
+            {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "files__read"}]},
+        ),
+    ],
+)
+def test_a_choice_names_a_tool_of_a_namespace_by_its_whole_name(choice: dict[str, Any], made: dict[str, Any]) -> None:
+    read, look = (
+        {"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}}
+        for name in ("read", "look")
+    )
+    files = {"type": "namespace", "name": "files", "description": "Files.", "tools": [read]}
+    given = {"model": "m", "input": "Hi", "tools": [files, look], "tool_choice": choice}
+    done = adapt(given, target="xai-responses/grok-4.3", source="openai-responses")
+    assert done.json["tool_choice"] == made
+    named = [change.loses for change in done.changes if change.at == "/tool_choice"]
+    assert named == (["nothing"] if made != choice else [])
+    assert adapt(done.body, target="xai-responses/grok-4.3", source="openai-responses").changes == ()

@@ -457,3 +457,23 @@ def test_a_server_that_stands_elsewhere_is_not_made_up() -> None:
     assert [(one.did, one.loses) for one in done.changes if one.rule == "native-tool"] == [
         ("left out the mcp_toolset tool of openai-chat", "content")
     ]
+
+
+@pytest.mark.parametrize(
+    ("tool", "made", "gone"),
+    [
+        ({"type": "web_search", "user_location": {"type": "approximate"}}, SEARCH, "user_location"),
+        ({"type": "web_search", "filters": {"allowed_domains": ["a.example"]}}, None, ""),
+        ({"type": "file_search", "vector_store_ids": ["v"], "ranking_options": {}}, None, "ranking_options"),
+        ({"type": "mcp", "server_label": "s", "server_url": "https://s.example"}, None, ""),
+    ],
+)
+def test_members_of_its_own_tool_that_the_target_refuses(
+    tool: dict[str, Any], made: dict[str, Any] | None, gone: str
+) -> None:
+    done = adapt(body(tool), source=RESPONSES, target="xai-responses/grok-4.3")
+    assert done.json["tools"] == [made or {name: value for name, value in tool.items() if name != gone}]
+    report = [(one.rule, one.at, one.did, one.loses) for one in done.changes]
+    said = ("native-tool", "/tools/0", f"took `{gone}` out of the {tool['type']} tool", "metadata")
+    assert report == ([said] if gone else [])
+    assert adapt(body(tool), source=RESPONSES, target="openai-responses/gpt-5").changes == ()

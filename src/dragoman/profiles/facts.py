@@ -660,6 +660,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Mapping[str, str],
         Meta(description="its own tool that does what others run, by what it does (`web-search`, `code` and so on)"),
     ] = {}
+    refused_tool_fields: Annotated[
+        tuple[str, ...], Meta(description="members of its own tools that it refuses (`web_search.user_location`)")
+    ] = ()
     mixed_tools: Annotated[Stance, Meta(description="its own tools beside functions")] = ACCEPTS
     mixed_tools_flag: Annotated[str, Meta(description="the setting with which it takes both")] = ""
     mixed_kinds: Annotated[

@@ -105,6 +105,10 @@ ITEM = "item."
 """The head of extras that belong to an assistant's message item. Its first part holds them, since one message may hold
 several items."""
 
+SERVED = "xs_call"
+"""How the ids of calls begin that a provider made of its own search and has answered itself. They are items of runs,
+and no calls of the client's tools, although they look so."""
+
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
 
 
@@ -150,7 +154,7 @@ def _parse_function_call(item: ResponsesFunctionCall, index: int) -> Sequence[Pa
 
 def _parse_custom_call(item: ResponsesCustomCall, index: int) -> Sequence[ParsedMessage] | None:
     text = bytes(item.input)
-    if text[0] != QUOTE:
+    if text[0] != QUOTE or item.call_id.startswith(SERVED):
         return None
     extras = _gather_marks(item, "namespace", item.namespace)
     return (describe(Message(ASSISTANT, (Call(item.call_id, item.name, text, custom=True, extras=extras),), index)),)
@@ -488,6 +492,8 @@ def _parse_odd_message(item: _OddItem) -> ParsedMessage:
 def _parse_odd_call(item: _OddItem) -> ParsedMessage:
     custom = item.kind == "custom_tool_call"
     name, identity = item.take_word("name"), item.take_word("call_id")
+    if custom and (identity or "").startswith(SERVED):
+        return _keep_item(item.raw, item.index, item.kind)
     if name is None:
         raise MalformedRequest("a call without the name of its tool", at=f"{item.at}/name")
     raw = item.take("input" if custom else "arguments")

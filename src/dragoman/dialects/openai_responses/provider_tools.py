@@ -142,6 +142,9 @@ def parse_run(block: Opaque) -> ToolRun | None:
     match block.kind:
         case "web_search_call":
             return _parse_search(identity, found, failed)
+        case "custom_tool_call":  # a search of its own posts, of which nothing but the question is shown
+            asked = _parse_arguments(word_in(found, "input"))
+            return ToolRun(Family.WEB_SEARCH, identity, arguments=encode(asked), error=failed)
         case "code_interpreter_call":
             logs = [word_in(one, "logs") for one in objects_in(found.get("outputs")) if one.get("type") == "logs"]
             output = "\n".join(logs) if isinstance(found.get("outputs"), list) else None
@@ -156,8 +159,8 @@ def parse_run(block: Opaque) -> ToolRun | None:
         case "mcp_call":
             return _parse_mcp(identity, found, failed)
         case "tool_search_call" if word_in(found, "execution") != "client":
-            asked = encode(object_in(found, "arguments"))
-            return ToolRun(Family.TOOL_SEARCH, word_in(found, "call_id"), arguments=asked, is_open=True)
+            question = encode(object_in(found, "arguments"))
+            return ToolRun(Family.TOOL_SEARCH, word_in(found, "call_id"), arguments=question, is_open=True)
         case "tool_search_output" if word_in(found, "execution") != "client":
             return ToolRun(Family.TOOL_SEARCH, word_in(found, "call_id"), tools=_parse_tools(found))
     return None

@@ -48,6 +48,25 @@ _SENTENCES = {
         "This model's maximum prompt length is {window} but the request contains {tokens} tokens",
     ),
 }
+_HAS_NO_TOOLS = "Invalid request content: A tool_choice was set on the request but no tools were specified."
+_TOOLS = (
+    *("function", "web_search", "x_search", "image_generation", "collections_search", "file_search", "code_execution"),
+    *("code_interpreter", "mcp", "shell", "tool_search"),
+)
+_REFUSED_FIELDS = {
+    "web_search": ("external_web_access", "search_context_size", "user_location"),
+    "file_search": ("filters", "ranking_options"),
+    "code_interpreter": ("container",),
+}
+"""Members of tools that are there for OpenAI's clients alone: "request will be rejected if this field is set"."""
+_STRANGE_ITEMS = frozenset(
+    {
+        *("local_shell_call", "local_shell_call_output", "apply_patch_call", "apply_patch_call_output"),
+        *("computer_call", "computer_call_output", "additional_tools", "item_reference", "agent_message"),
+        *("custom_tool_call_output", "compaction_trigger", "configuration_update", "program", "program_output"),
+    }
+)
+"""Items of OpenAI's that are in no variant."""
 _HEX = "0123456789abcdef"
 _KINDS = ("web_search", "x_search", "code_interpreter", "file_search", "mcp", "document_search", "image_generation")
 _COUNTED = {
@@ -79,8 +98,10 @@ class XaiResponses(Responses):
         _check_input(body.get("input"), self.options.strict_signatures)
         if body.get("previous_response_id") and (sentence := self.check_continued(body)):
             raise ResponsesRefusal(sentence)
-        for tool in body.get("tools") or ():
-            _check_tool(tool)
+        for index, tool in enumerate(body.get("tools") or ()):
+            _check_tool(tool, index)
+        if body.get("tool_choice") is not None and not body.get("tools"):
+            raise ResponsesRefusal(_HAS_NO_TOOLS)
         if (body.get("reasoning") or {}).get("effort") and _WITHOUT_EFFORT.match(request.model):
             raise ResponsesRefusal(f"Model {request.model} does not support parameter reasoningEffort.")
         self._kept.check(request)
@@ -159,14 +180,28 @@ def _fits(item: Any) -> bool:
             return isinstance(item.get("call_id"), str) and isinstance(item.get("output"), str | list)
         case "reasoning":
             return isinstance(item.get("summary"), list) and isinstance(item.get("content", []), list)
+        case "shell_call":
+            return isinstance(item.get("call_id"), str) and isinstance(item.get("action"), dict)
+        case "shell_call_output":
+            return isinstance(item.get("call_id"), str) and isinstance(item.get("output"), list)
+        case "custom_tool_call":
+            return all(isinstance(item.get(name), str) for name in ("call_id", "name"))
         case kind:
-            return isinstance(kind, str)
+            return isinstance(kind, str) and kind not in _STRANGE_ITEMS
 
 
-def _check_tool(tool: Any) -> None:
-    """A function whose parameters are no object is refused by its name. The sentence is ours."""
+def _check_tool(tool: Any, index: int) -> None:
+    """A function whose parameters are no object is refused by its name. The sentences but for that of an unknown type
+    are ours."""
     if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
         raise ResponsesRefusal(f"{_NOT_READ}: tools", status=422)
+    if tool["type"] not in _TOOLS:
+        known = ", ".join(f"`{kind}`" for kind in _TOOLS)
+        sentence = f"tools[{index}].type: unknown variant `{tool['type']}`, expected one of {known}"
+        raise ResponsesRefusal(f"{_NOT_READ}: {sentence}", status=422)
+    for name in _REFUSED_FIELDS.get(tool["type"], ()):
+        if tool.get(name) is not None:
+            raise ResponsesRefusal(f"Argument not supported: {name} of {tool['type']}")
     if tool["type"] == "function" and (tool.get("parameters") or {"type": "object"}).get("type") != "object":
         raise ResponsesRefusal(f"Invalid tool {tool.get('name')}: the root of parameters must be an object.")
 

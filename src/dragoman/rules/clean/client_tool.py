@@ -288,6 +288,23 @@ class _Tools(msgspec.Struct):
         notes.append(Note(did, key="tool_choice", loses=Loss.NOTHING, before=choice, after=made))
         return made
 
+    def qualify(self, choice: ToolChoice, notes: list[Note]) -> ToolChoice:
+        """The choice with the whole names of functions that it names by their last part."""
+        whole = [self._whole_names(name) for name in choice.names]
+        names = tuple(chain.from_iterable(whole))
+        if names == choice.names:
+            return choice
+        several = choice.mode is ChoiceMode.NAMED and len(names) > 1
+        made = ToolChoice(ChoiceMode.ALLOWED if several else choice.mode, names, must=choice.must or several)
+        notes.append(
+            Note("named the tool by its whole name", key="tool_choice", loses=Loss.NOTHING, before=choice, after=made)
+        )
+        return made
+
+    def _whole_names(self, name: str) -> Sequence[str]:
+        made = [whole for _, whole in self._marked.get(name, ())]
+        return made if made and name not in self._places else (name,)
+
     def _find_named(self, kind: str, entry: Json) -> list[str]:
         """The functions that stand for the tools that an entry of a choice names: by what it says of them besides their
         kind, such as the label of a server, and by the name of one of its tools."""
@@ -483,8 +500,10 @@ def _named(settings: Settings, tools: _Tools, notes: list[Note]) -> Settings:
     choice = settings.tool_choice
     if choice is not None and choice.vendor:
         return replace(settings, tool_choice=tools.allow(choice, notes))
-    if choice is None or choice.mode is not ChoiceMode.NATIVE:
+    if choice is None or (choice.mode is not ChoiceMode.NATIVE and not choice.names):
         return settings
+    if choice.mode is not ChoiceMode.NATIVE:
+        return replace(settings, tool_choice=tools.qualify(choice, notes))
     if not choice.names:
         return replace(settings, tool_choice=tools.force(choice, notes))
     if any(name not in tools.made for name in choice.names):

@@ -6,6 +6,8 @@ others are named in the report. A server of tools goes to another provider only 
 tools that may be called, and those for which the client wants to be asked. Tools that are to be found by a search stay
 so. A tool in the words of another vendor than the dialect's own (`google_search` in Chat) is read as that vendor's.
 
+A member of the target's own tool that the target refuses (fact `refused_tool_fields`) is taken out.
+
 If there is no such tool, it is left out, unless the gateway runs it. So is a choice of a tool that is left out, and a
 choice that only its own dialect has.
 
@@ -56,6 +58,7 @@ from dragoman.rules.native_kinds import (
 from dragoman.rules.part_words import MARKS
 from dragoman.rules.rule import rule
 from dragoman.rules.top_level_fields import leave_out_refused
+from dragoman.wire.json_reader import render_object, split_members
 
 Tools = Sequence[Tool | NativeTool]
 
@@ -103,9 +106,25 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
     for strange in found:
         if strange.native is None and strange.written is not None:
             tools += _own(strange, facts, entries, notes)
+    if facts.refused_tool_fields:
+        tools = [_without_refused(tool, facts, notes) for tool in tools]
     if any(one.tool.family is SEARCHED and one.written is not None for one in found):
         return [_deferred(tool, facts) for tool in tools]
     return tools
+
+
+def _without_refused(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
+    """The target's own tool without the members of it that the target refuses, although its dialect has them."""
+    if not isinstance(tool, NativeTool) or tool.meant is not None:
+        return tool
+    members = split_members(tool.json)
+    gone = [name for name in members if f"{tool.kind}.{name}" in facts.refused_tool_fields]
+    if not gone:
+        return tool
+    made = replace(tool, json=render_object({name: members[name] for name in members if name not in gone}))
+    did = f"took {', '.join(f'`{name}`' for name in gone)} out of the {tool.kind} tool"
+    notes.append(Note(did, key=tool.place, loses=Loss.METADATA, before=tool.json, after=made.json))
+    return made
 
 
 def _own(strange: StrangeTool, facts: Facts, entries: set[Json], notes: list[Note]) -> list[NativeTool]:
