@@ -144,3 +144,86 @@ def test_of_several_choices_the_first_is_shown_though_another_one_speaks_first(c
     shown = told.feed(sse(*chunks, b"[DONE]")) + told.close()
     assert b'"Yes"' in shown
     assert b'"No"' not in shown
+
+
+def _call(said: str, index: int | None = 0, **more: Any) -> dict[str, Any]:
+    call = {"index": index, "function": {"arguments": said}, **more}
+    return {"id": "c", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+
+
+def _named(name: str, said: str, index: int | None = 0, **more: Any) -> dict[str, Any]:
+    return _call(said, index, **{"function": {"name": name, "arguments": said}, **more})
+
+
+A, B = '{"a": 1}', '{"a": 2}'
+
+
+@pytest.mark.parametrize(
+    ("chunks", "calls"),
+    [
+        ((_named("f", A), _named("f", B)), [("f", A), ("f", B)]),
+        ((_named("f", A, None), _named("f", B, None)), [("f", A), ("f", B)]),
+        ((_named("f", A, id="c1"), _named("f", B, id="c1")), [("f", A), ("f", B)]),
+        ((_named("f", A), _named("g", B)), [("f", A), ("g", B)]),
+        ((_named("f", ""), _named("g", "")), [("f", "{}"), ("g", "{}")]),
+        ((_named("f", '{"a":'), _named("f", " 1}"), _named("f", B)), [("f", '{"a": 1}'), ("f", B)]),
+        # A call that is told again from its beginning, as vLLM's parsers do at the end of a stream.
+        ((_named("f", A), _named("f", A)), [("f", A)]),
+        ((_named("f", '{"a":'), _call(" 1}"), _call(A)), [("f", A)]),
+        ((_named("f", '{"a":'), _call(" 1"), _call(A)), [("f", A)]),
+        ((_named("f", "{"), _call(A)), [("f", A)]),
+        # What only looks like one.
+        ((_named("f", '{"a": "'), _call('{x}"}')), [("f", '{"a": "{x}"}')]),
+        ((_named("f", '{"a": '), _named("f", '{"b": 1}'), _named("f", "}")), [("f", '{"a": {"b": 1}}')]),
+    ],
+)
+def test_calls_under_one_number_are_told_apart(chunks: Any, calls: list[tuple[str, str]]) -> None:
+    told = folded(parsed(CODEC, sse(*chunks, STOPPED, b"[DONE]"))).choices[0].parts
+    assert [(call.name, call.arguments.decode()) for call in told] == calls  # type: ignore[attr-defined]
+    assert len({call.id for call in told}) == len(calls)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (7, "7"),
+        ({"a": 1}, '{"a":1}'),
+        (["H", "i"], "Hi"),
+        ([{"type": "text", "text": "Hi"}], "Hi"),
+        (None, None),
+        ({}, None),
+    ],
+)
+def test_content_of_any_form_is_told(content: Any, text: str | None) -> None:
+    body = {"id": "c", "choices": [{"index": 0, "message": {"content": content}, "finish_reason": "stop"}]}
+    (choice,) = folded(parse_answer(orjson.dumps(body))).choices
+    assert "".join(orjson.loads(part.literal) for part in choice.parts) == (text or "")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}, (7, 3)),
+        ({"prompt_tokens": "7", "completion_tokens": 3.0}, (7, 3)),
+        ({"total_tokens": 10}, (0, 0)),
+    ],
+)
+def test_counts_of_other_servers(usage: Any, tokens: tuple[int, int]) -> None:
+    at_end = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage}
+    in_choice = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": usage}]}
+    for last in (at_end, in_choice):
+        found = folded(parsed(CODEC, sse(BEGUN, last, b"[DONE]"))).usage
+        assert found is not None
+        assert (found.input, found.output) == tokens
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(1002, FailureKind.RATE_LIMIT), (1004, FailureKind.AUTH), (1008, FailureKind.QUOTA), (1000, FailureKind.SERVER)],
+)
+@pytest.mark.parametrize("choices", [None, []])
+def test_an_error_beside_no_choices(choices: Any, number: int, kind: FailureKind) -> None:
+    body = {"id": "c", "choices": choices, "base_resp": {"status_code": number, "status_msg": "Not now"}}
+    (failed,) = parse_answer(orjson.dumps(body))
+    assert isinstance(failed, Failed)
+    assert (failed.failure.message, failed.failure.kind) == ("Not now", kind)

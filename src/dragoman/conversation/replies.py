@@ -47,6 +47,8 @@ def token_count(value: object) -> int:
     """A number that a provider gave as a count of tokens, within bounds; 0 if it is none."""
     if type(value) is int and 0 <= value <= MOST_TOKENS:
         return value  # nearly always
+    if isinstance(value, str) and len(value) < 20 and value.isdecimal():
+        value = int(value)
     if not isinstance(value, (int, float)) or not value > 0:
         return 0
     return int(min(value, MOST_TOKENS))

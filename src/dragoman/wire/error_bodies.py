@@ -252,6 +252,8 @@ class _ErrorParser:
         for key in ("error", "response", "errors"):
             if value.get(key):
                 self.parse(value[key], depth + 1)
+        if isinstance(status := value.get("base_resp"), dict) and status.get("status_code"):
+            self.parse({"message": status.get("status_msg"), "code": f"base_resp {status['status_code']}"}, depth + 1)
         metadata = value.get("metadata")
         if isinstance(metadata, dict):
             self._parse_metadata(metadata, depth)

@@ -41,6 +41,7 @@ from dragoman.dialects.shared.raw_json import (
     decode_object,
     encode,
     items_in,
+    says_nothing,
     text_in,
 )
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
@@ -298,7 +299,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     out: list[Event] = []
     try:
         message = decode_answer(body)
-        if "error" in message or "content" not in message:
+        if not says_nothing(message.get("error")) or "content" not in message:
             return [Failed(parse_no_answer(body))]
         blocks = decode_items(message["content"]) if bytes(message["content"]) != b"null" else []
         answer.start(message, out)

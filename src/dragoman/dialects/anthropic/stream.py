@@ -33,7 +33,7 @@ from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
 from dragoman.dialects.families.foreign_errors import ForeignErrors
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
-from dragoman.dialects.shared.raw_json import decode_members, text_in, valid_utf8
+from dragoman.dialects.shared.raw_json import decode_broken, decode_members, says_nothing, text_in, valid_utf8
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import SseStreamParser
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
@@ -88,12 +88,11 @@ class AnthropicStreamParser(SseStreamParser[AnthropicAnswerParser]):
         try:
             event = _decode(data)
         except (msgspec.DecodeError, RecursionError):
-            data = self._surrogates.mark(data)
-            try:
-                event = _decode(data)
-            except (msgspec.DecodeError, RecursionError):
+            found, data = decode_broken(_decode, data, self._surrogates.mark)
+            if found is None:
                 self.skipped += not data.startswith(b"[DONE]")
                 return
+            event = found
         self._answer.begun = True
         try:
             self._take(event, data, out)
@@ -138,7 +137,7 @@ class AnthropicStreamParser(SseStreamParser[AnthropicAnswerParser]):
                     answer.end(out)
                 case "error":
                     answer.fail(parse_failure(200, {}, data), out)
-                case _ if "error" in fields:
+                case _ if not says_nothing(fields.get("error")):
                     answer.fail(parse_failure(200, {}, data), out)
                 case _:
                     self.skipped += 1

@@ -26,7 +26,14 @@ from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.aws_errors import ERROR_TYPE, render_error, render_exception
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
-from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, valid_utf8
+from dragoman.dialects.shared.raw_json import (
+    ABSENT,
+    UNREADABLE,
+    decode_broken,
+    decode_items,
+    decode_members,
+    valid_utf8,
+)
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder, render_frame
@@ -54,8 +61,15 @@ class _BedrockBlockEvent(msgspec.Struct, gc=False):
 
 
 _decode_delta = msgspec.json.Decoder(_BedrockDeltaEvent).decode
-_decode_block = msgspec.json.Decoder(_BedrockBlockEvent).decode
+_open_block = msgspec.json.Decoder(_BedrockBlockEvent).decode
 _OPENING = b"{"
+
+
+def _decode_block(data: bytes) -> _BedrockBlockEvent:
+    event, _ = decode_broken(_open_block, data)
+    if event is None:
+        raise msgspec.DecodeError("no event of a block")
+    return event
 
 
 class BedrockStreamParser:
@@ -136,10 +150,10 @@ class BedrockStreamParser:
                 self.skipped += 1
 
     def _parse_delta(self, data: bytes, out: list[Event]) -> None:
-        try:
-            event = _decode_delta(data)
-        except msgspec.DecodeError:
-            event = _decode_delta(self._surrogates.mark(data))
+        event, _ = decode_broken(_decode_delta, data, self._surrogates.mark)
+        if event is None:
+            self.skipped += 1
+            return
         answer, delta, index = self._answer, event.delta, event.contentBlockIndex
         answer.start(out)
         if delta.text is not ABSENT:

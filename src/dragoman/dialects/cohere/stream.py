@@ -168,6 +168,9 @@ _SILENT = frozenset({"debug", "content-end", "citation-end"})
 _NO_MESSAGE = CohereMessageDelta()
 
 
+_decode_call = msgspec.json.Decoder(CohereCallDelta).decode
+
+
 class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
     """Events that name themselves."""
 
@@ -229,6 +232,8 @@ class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
 
     def _call(self, kind: str, index: int, message: CohereMessageDelta, out: list[Event]) -> None:
         call = message.tool_calls
+        if isinstance(call, list) and len(call) == 1:
+            call, _ = decode_broken(_decode_call, bytes(call[0]))
         if not isinstance(call, CohereCallDelta) or call.function is None:
             return
         if kind == "tool-call-start":

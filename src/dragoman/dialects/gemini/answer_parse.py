@@ -37,7 +37,15 @@ from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
-from dragoman.dialects.shared.raw_json import ABSENT, decode_broken, decode_items, decode_members, decode_object, encode
+from dragoman.dialects.shared.raw_json import (
+    ABSENT,
+    decode_broken,
+    decode_items,
+    decode_members,
+    decode_object,
+    encode,
+    says_nothing,
+)
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
 FINISHES: Mapping[str, Stop] = {
@@ -552,7 +560,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "") -
     chunk, body = decode_broken(decode_chunk, body)
     if chunk is None:
         return [Failed(unreadable_answer(body))]
-    if chunk.error is not ABSENT or not tells(chunk):
+    if not says_nothing(chunk.error) or not tells(chunk):
         return [Failed(parse_no_answer(body))]
     answer = GeminiAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []

@@ -39,7 +39,7 @@ from dragoman.dialects.gemini.answer_parse import FINISHES, TOOL_USE
 from dragoman.dialects.shared import held_events
 from dragoman.dialects.shared.held_events import HeldEvents
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
-from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.raw_json import UNREADABLE, encode
 from dragoman.dialects.shared.wait_headers import plain_seconds, wait_headers, with_wait
 from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.sse import one_line
@@ -354,7 +354,10 @@ _TAKE = methods_by_event(PartBuilder)
 
 def logprobs_result(tokens: Json) -> Json:
     """Log probabilities in the form of OpenAI Chat as Gemini's `logprobsResult`."""
-    items = _objects(msgspec.json.decode(tokens))
+    try:
+        items = _objects(msgspec.json.decode(tokens))
+    except UNREADABLE:  # a number that is none
+        items = []
     result: dict[str, Any] = {"chosenCandidates": [_render_token(item) for item in items]}
     tops = [_objects(item.get("top_logprobs")) for item in items]
     if any(tops):

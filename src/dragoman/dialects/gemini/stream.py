@@ -25,7 +25,7 @@ from dragoman.dialects.gemini.answer_render import (
     render_usage,
 )
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
-from dragoman.dialects.shared.raw_json import ABSENT, decode_broken
+from dragoman.dialects.shared.raw_json import decode_broken, says_nothing
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import tell_stray_error
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
@@ -120,7 +120,7 @@ class GeminiStreamParser:
             chunk, data = decode_broken(decode_chunk, data, self._surrogates.mark)
         if chunk is None:
             self.skipped += not data.startswith(b"[DONE]")
-        elif chunk.error is not ABSENT or (self._objects is not None and not tells(chunk)):
+        elif not says_nothing(chunk.error) or (self._objects is not None and not tells(chunk)):
             self._answer.fail(parse_no_answer(data), out)
         else:
             self._answer.chunk(chunk, data, out)

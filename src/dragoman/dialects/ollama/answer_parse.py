@@ -31,7 +31,15 @@ from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
-from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_object, encode
+from dragoman.dialects.shared.raw_json import (
+    ABSENT,
+    UNREADABLE,
+    decode_broken,
+    decode_items,
+    decode_object,
+    encode,
+    says_nothing,
+)
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure, parse_no_answer, unreadable_answer
 
@@ -122,7 +130,7 @@ class OllamaAnswerParser:
         if chunk is None:
             self.skipped += 1
             self.unread = (self.unread + line)[:_MOST_UNREAD]
-        elif chunk.error is not ABSENT:
+        elif not says_nothing(chunk.error):
             self.fail(parse_failure(200, {}, text, NAME), out)
         else:
             self.chunk(chunk, text, out)
@@ -249,7 +257,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     chunk, text = decode_broken(decode_chunk, body)
     if chunk is None:
         return [Failed(unreadable_answer(body))]
-    if chunk.error is not ABSENT or (chunk.message is None and chunk.response is ABSENT):
+    if not says_nothing(chunk.error) or (chunk.message is None and chunk.response is ABSENT):
         return [Failed(parse_no_answer(text, NAME))]
     out: list[Event] = []
     answer = OllamaAnswerParser(seed)

@@ -47,9 +47,18 @@ from dragoman.dialects.openai_chat.schema import (
     decode_head,
 )
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_link
-from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object
+from dragoman.dialects.shared.raw_json import (
+    ABSENT,
+    UNREADABLE,
+    decode_broken,
+    decode_items,
+    decode_members,
+    decode_object,
+    says_nothing,
+    valid_utf8,
+)
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
-from dragoman.wire.error_bodies import parse_failure, unreadable_answer
+from dragoman.wire.error_bodies import parse_failure, parse_no_answer
 
 # The words of the API itself, and those that compatible servers are seen or documented to use.
 REASONS: Mapping[str, Stop] = {
@@ -101,6 +110,13 @@ LEGACY = Extras(NAME, {"function_call": b"true"})
 
 _QUOTE = 34
 _NULL = b"null"
+_NO_WORDS = (b"n", b"t", b"f")
+"""Null, true and false begin so."""
+
+
+_OBJECT = b'"{'
+_LONGEST_ARGUMENTS = 1 << 16
+"""Bytes of the arguments of a call that are held, to know it if it is told again."""
 
 
 class OpenCall(msgspec.Struct):
@@ -113,6 +129,37 @@ class OpenCall(msgspec.Struct):
     legacy: bool
     started: bool = False
     held: list[Event] = []
+    name: str = ""
+    arguments: bytearray = msgspec.field(default_factory=bytearray)
+    """Its arguments so far, if they are not too long to be compared."""
+
+    def is_another(self, id: str | None, name: str | None) -> bool:
+        """Whether a piece with a name begins another call under the same number."""
+        return bool(name) and ((bool(id and self.given) and id != self.given) or (self.started and name != self.name))
+
+    def rest_of(self, name: str, literal: bytes) -> bytes | None:
+        """What is new in a piece that begins an object in the middle of one: the call is told once more, from its
+        beginning. None if the piece begins another call under the same number."""
+        if literal[1:-1].startswith(bytes(self.arguments)) and name in ("", self.name):
+            return b'"' + literal[1 + len(self.arguments) :]
+        return None if name and self.arguments.endswith(b"}") and is_object(self.arguments) else literal
+
+
+def _arguments_in(function: ChatFunctionDelta, custom: bool) -> bytes:
+    """The arguments of a piece, as the literal of their text."""
+    literal = bytes(function.input if custom else function.arguments)
+    if literal in (b"", _NULL):
+        return EMPTY
+    return literal if literal[0] == _QUOTE else quote(literal.decode())
+
+
+def is_object(arguments: bytes | bytearray) -> bool:
+    """Whether arguments, as they stand in the literal of their text, are whole."""
+    try:
+        decode_members(unquote(b'"' + arguments + b'"'))
+    except UNREADABLE:
+        return False
+    return True
 
 
 class OpenChoice(msgspec.Struct):
@@ -190,11 +237,17 @@ class OpenChoice(msgspec.Struct):
         function = call.function or call.custom or ChatFunctionDelta()
         key = position if position is not None else self._key(call)
         found = None if position is not None else self.calls.get(key)
-        if found is None or (call.id and found.given and call.id != found.given and function.name):
-            custom = call.custom is not None and call.function is None
+        custom = call.custom is not None and call.function is None
+        literal = _arguments_in(function, custom)
+        if found is not None and found.is_another(call.id, function.name):
+            found = None
+        elif found is not None and found.arguments and literal.startswith(_OBJECT):
+            rest = found.rest_of(function.name or "", literal)
+            found, literal = (found, rest) if rest is not None else (None, literal)
+        if found is None:
             found = self._open_call(key, call.id or "", custom, False, out)
         self.last = key
-        self._grow_call(found, function, out)
+        self._grow_call(found, function.name, literal, out)
         if call.extra_content:
             self._sign_call(found, call.extra_content, out)
 
@@ -204,7 +257,7 @@ class OpenChoice(msgspec.Struct):
             return
         if found is None:
             found = self._open_call("legacy", "", False, True, out)
-        self._grow_call(found, function, out)
+        self._grow_call(found, function.name, _arguments_in(function, False), out)
 
     def _key(self, call: ChatCallDelta) -> int | str:
         return call.index if call.index is not None else call.id or self.last
@@ -219,19 +272,17 @@ class OpenChoice(msgspec.Struct):
         self.calls[key] = call
         return call
 
-    def _grow_call(self, call: OpenCall, function: ChatFunctionDelta, out: list[Event]) -> None:
-        if not call.started and function.name:
-            self._start_call(call, function.name, out)
-        raw: Raw = function.input if call.custom else function.arguments
-        literal = bytes(raw)
-        if literal in (b"", EMPTY, _NULL):
+    def _grow_call(self, call: OpenCall, name: str | None, literal: bytes, out: list[Event]) -> None:
+        if not call.started and name:
+            self._start_call(call, name, out)
+        if literal == EMPTY:
             return
-        if literal[0] != _QUOTE:
-            literal = quote(literal.decode())
+        if len(call.arguments) < _LONGEST_ARGUMENTS:
+            call.arguments += literal[1:-1]
         (out if call.started else call.held).append(CallDelta(self.index, call.part, literal))
 
     def _start_call(self, call: OpenCall, name: str, out: list[Event]) -> None:
-        call.started = True
+        call.started, call.name = True, name
         identity = call.given or answer_call_id(self.seed, self.index, call.ordinal)
         extras = LEGACY if call.legacy else None
         out.append(CallStarted(self.index, call.part, identity, name, call.custom, extras, made=not call.given))
@@ -297,14 +348,14 @@ class ChatAnswerParser(msgspec.Struct):
         try:
             chunk = decode_chunk(frame)
         except UNREADABLE:
-            frame, salvaged = self._salvage(frame)
+            salvaged, frame = decode_broken(decode_chunk, frame, self._surrogates.mark)
             if salvaged is None and frame[:1] == b"[" and b'"error"' in frame:
                 self.fail(frame, out)
                 return True
             if salvaged is None:
                 return False
             chunk = salvaged
-        if chunk.error is not ABSENT and bytes(chunk.error) != _NULL:
+        if chunk.error is not ABSENT and not says_nothing(chunk.error):
             self.fail(frame, out)
             return True
         if chunk.choices is None and chunk.usage is ABSENT and (b'"error"' in frame or is_error(decode_members(frame))):
@@ -315,6 +366,8 @@ class ChatAnswerParser(msgspec.Struct):
             self._begin(frame, chunk, out)
         if len(chunk.usage) > 4 or chunk.x_groq is not ABSENT:  # it is neither absent nor null
             self._take_usage(chunk)
+        elif chunk.choices and len(chunk.choices[-1].usage) > 4:
+            self._usage = bytes(chunk.choices[-1].usage)
         extras: Mapping[bytes, dict[str, Json]] | None = None
         for wire in chunk.choices or ():
             index = wire.index or 0
@@ -354,14 +407,6 @@ class ChatAnswerParser(msgspec.Struct):
         if usage is not None:
             out.append(Used(usage))
         out.append(Ended())
-
-    def _salvage(self, frame: bytes) -> tuple[bytes, ChatChunk | None]:
-        """The chunk again, decoded with half a surrogate pair marked in it."""
-        frame = self._surrogates.mark(frame)
-        try:
-            return frame, decode_chunk(frame)
-        except UNREADABLE:
-            return frame, None
 
     def _begin(self, frame: bytes, chunk: ChatChunk, out: list[Event]) -> None:
         """Put the head together. It goes out with the first choice: a chunk before that may not name the model."""
@@ -475,6 +520,9 @@ class ChatAnswerParser(msgspec.Struct):
         elif literal[0] == _LIST:
             for part in decode_items(literal):
                 self._take_content_part(choice, bytes(part), out)
+        elif literal[:1] not in _NO_WORDS and not says_nothing(literal):
+            # Some servers write what is JSON as JSON, not as its text.
+            self._take_text(choice, quote(literal.decode()), logprobs, out)
 
     def _take_text(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
         if choice.tags is not None:
@@ -486,6 +534,8 @@ class ChatAnswerParser(msgspec.Struct):
 
     def _take_content_part(self, choice: OpenChoice, raw: bytes, out: list[Event]) -> None:
         """Content as a list: Mistral's thinking, Databricks' summaries, and types that are kept verbatim."""
+        if raw[:1] == b'"' and raw != EMPTY:
+            self._take_text(choice, raw, None, out)
         if raw[:1] != b"{":
             return
         fields = decode_members(raw)
@@ -612,12 +662,11 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool 
     answer = ChatAnswerParser(origin or ORIGIN, seed, think_tags)
     out: list[Event] = []
     try:
-        body.decode()
-        read = answer.take(body, out, whole=True)
-    except (*UNREADABLE, UnicodeDecodeError):
+        read = answer.take(valid_utf8(body), out, whole=True)
+    except UNREADABLE:
         read = False
     if not read or not (answer.begun or answer.over):
-        return [Failed(unreadable_answer(body))]
+        return [Failed(parse_no_answer(body))]
     if not answer.over:
         answer.finish(out)
     return [out[-1]] if type(out[-1]) is Failed else out
@@ -637,16 +686,12 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
             return None
         if choice.index == 0 and first is None:
             first = choice
-    if first is None or glanced.x_groq is not ABSENT or not _is_empty(glanced.error):
+    if first is None or glanced.x_groq is not ABSENT or not says_nothing(glanced.error):
         return None
     message = first.message
-    calls = not _is_empty(message.tool_calls) or not _is_empty(message.function_call)
+    calls = not says_nothing(message.tool_calls) or not says_nothing(message.function_call)
     stop = parse_stop(first.finish_reason, calls, bool(message.refusal))
-    return None if _is_empty(glanced.usage) else count_usage(glanced.usage), stop
-
-
-def _is_empty(raw: msgspec.Raw) -> bool:
-    return raw is ABSENT or (len(raw) <= 4 and bytes(raw) in (b"null", b"[]", b'""'))
+    return None if says_nothing(glanced.usage) else count_usage(glanced.usage), stop
 
 
 # Usage, as OpenAI counts it and as other servers of this dialect do
@@ -672,8 +717,9 @@ def parse_usage(raw: bytes) -> Usage | None:
     if not cached and not _CACHED.isdisjoint(counts):
         cached = next((count for key in _CACHED_IN_ORDER if (count := count_in(counts, key))), 0)
     written = count_in(inputs, "cache_write_tokens") or count_in(counts, "cache_creation_input_tokens")
-    entered, output = count_in(counts, "prompt_tokens"), count_in(counts, "completion_tokens")
-    uncounted = count_in(counts, "total_tokens") - entered - output
+    entered = count_in(counts, "prompt_tokens") or count_in(counts, "input_tokens")
+    output = count_in(counts, "completion_tokens") or count_in(counts, "output_tokens")
+    uncounted = count_in(counts, "total_tokens") - entered - output if entered or output else 0
     if uncounted > 0 and uncounted == count_in(inputs, "audio_tokens"):
         entered += uncounted
     elif uncounted > 0 and reasoning in (0, uncounted):

@@ -338,6 +338,7 @@ class ChatChoiceDelta(msgspec.Struct, gc=False):
     text: Raw = ABSENT
     finish_reason: str | None = None
     logprobs: Raw = ABSENT
+    usage: Raw = ABSENT
 
 
 class ChatChunk(msgspec.Struct, gc=False):
@@ -388,7 +389,7 @@ class ChatHead(msgspec.Struct, gc=False):
 
 HEAD_KEYS = frozenset({"id", "object", "model", "created", "system_fingerprint", "service_tier"})
 READ_KEYS = HEAD_KEYS | {"choices", "usage", "error", "obfuscation", "p", "padding"}
-CHOICE_KEYS = frozenset({"index", "delta", "message", "text", "finish_reason", "logprobs"})
+CHOICE_KEYS = frozenset({"index", "delta", "message", "text", "finish_reason", "logprobs", "usage"})
 
 decode_chunk = msgspec.json.Decoder(ChatChunk).decode
 decode_choices = msgspec.json.Decoder(ChatChoices).decode

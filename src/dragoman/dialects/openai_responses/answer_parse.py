@@ -33,10 +33,18 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.families.openai_answers import count_in, details_in, other_counts
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_state
-from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object, text_in
+from dragoman.dialects.shared.raw_json import (
+    ABSENT,
+    UNREADABLE,
+    decode_broken,
+    decode_items,
+    decode_members,
+    decode_object,
+    text_in,
+)
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure, unreadable_answer
-from dragoman.wire.json_reader import render_object, replace_lone_surrogates
+from dragoman.wire.json_reader import render_object
 
 
 class ResponsesStreamEvent(msgspec.Struct, gc=False):
@@ -154,11 +162,10 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         try:
             wire = decode_event(frame)
         except UNREADABLE:
-            frame = self._surrogates.mark(frame)
-            try:
-                wire = decode_event(frame)
-            except UNREADABLE:
+            salvaged, frame = decode_broken(decode_event, frame, self._surrogates.mark)
+            if salvaged is None:
                 return False
+            wire = salvaged
         start = len(out)
         handler = _TAKE.get(wire.type)
         if handler is not None:
@@ -476,15 +483,10 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
     answer = ResponsesAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
+    _, body = decode_broken(decode_members, body)
     try:
-        body.decode()
         read = answer.take_whole(body, out)
     except UNREADABLE:
-        repaired = replace_lone_surrogates(body)
-        if repaired != body:
-            return parse_answer(repaired, origin, seed=seed)
-        read = False
-    except UnicodeDecodeError:
         read = False
     if not read:
         return [Failed(unreadable_answer(body))]

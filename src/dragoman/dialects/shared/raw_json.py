@@ -12,11 +12,13 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.parts import Json
+from dragoman.wire.fitted_json import decode_fitted
 from dragoman.wire.json_reader import replace_lone_surrogates
 
 ABSENT = Raw()
 NOTHING = (b"", b"null")
 """A member that is absent or null."""
+_SAYS_NOTHING = frozenset({b"", b"null", b"{}", b"[]", b'""', b"false", b"0"})
 UNREADABLE = (msgspec.DecodeError, RecursionError)
 """What the decoders raise. An answer is foreign text, so they are always caught."""
 
@@ -27,6 +29,11 @@ encode = msgspec.json.Encoder().encode
 
 Decoded = TypeVar("Decoded")
 _decode_text = msgspec.json.Decoder(str).decode
+
+
+def says_nothing(raw: Raw | bytes | None) -> bool:
+    """Whether a member is absent, or there in name alone: some servers write an empty error beside every answer."""
+    return raw is None or (len(raw) <= 5 and bytes(raw).replace(b" ", b"") in _SAYS_NOTHING)
 
 
 def text_in(raw: Raw | bytes | None) -> str:
@@ -53,7 +60,8 @@ def valid_utf8(data: bytes) -> bytes:
 def decode_broken(
     decode: Callable[[bytes], Decoded], data: bytes, mend: Callable[[bytes], bytes] = replace_lone_surrogates
 ) -> tuple[Decoded | None, bytes]:
-    """What a provider sent, though its text may be broken, and the text that was decoded. None if nothing can be.
+    """What a provider sent, though its text may be broken or not fit, and the text that was decoded. None if nothing
+    can be.
 
     `mend` takes care of halves of surrogate pairs.
     """
@@ -66,14 +74,12 @@ def decode_broken(
     try:
         return decode(data), data
     except UNREADABLE:
-        return None, data
+        return decode_fitted(decode, data)
 
 
 def decode_answer(body: bytes) -> dict[str, Raw]:
     """The members of a whole answer, though its text may be broken. Raises one of `UNREADABLE` if there are none."""
-    if not body.isascii():
-        body = valid_utf8(body)
-    try:
-        return decode_members(body)
-    except UNREADABLE:
-        return decode_members(replace_lone_surrogates(body))
+    found, _ = decode_broken(decode_members, body)
+    if found is None:
+        raise msgspec.DecodeError("no object")
+    return found

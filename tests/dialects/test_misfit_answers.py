@@ -1,0 +1,176 @@
+"""An answer with slips of a server's, a number for an id or a null in a list, is read for what it means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dragoman.conversation.events import CallDelta, CallStarted, Event, Failed, TextDelta
+from dragoman.dialects.registry import dialect
+from dragoman.wire.event_stream import render_frame
+
+CALL = {"name": "f", "arguments": '{"a": 1}'}
+
+
+def _data(*frames: Any) -> bytes:
+    return b"".join([b"data: %b\n\n" % json.dumps(frame).encode() for frame in frames])
+
+
+def _lines(*frames: Any) -> bytes:
+    return b"".join([json.dumps(frame).encode() + b"\n" for frame in frames])
+
+
+def _binary(*frames: tuple[str, Any]) -> bytes:
+    return b"".join([render_frame({":event-type": kind}, json.dumps(body).encode()) for kind, body in frames])
+
+
+def _chunk(delta: Any, **more: Any) -> Any:
+    return {"id": "c", "choices": [{"index": 0, "delta": delta, **more}]}
+
+
+def _block(index: Any, **block: Any) -> Any:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def _delta(index: Any, **delta: Any) -> Any:
+    return {"type": "content_block_delta", "index": index, "delta": delta}
+
+
+TEXT, JSON_TEXT = {"type": "text_delta", "text": "Hi"}, {"type": "input_json_delta", "partial_json": '{"a": 1}'}
+END = {"type": "message_stop"}
+GEMINI_CALL = {"functionCall": {"id": 5, "name": "f", "args": {"a": 1}}}
+COHERE_CALL = {"id": "c1", "type": "function", "function": CALL}
+STREAMS: dict[str, tuple[str, bytes]] = {
+    "chat: an id as a number": (
+        "openai-chat",
+        _data(
+            _chunk({"content": "Hi"}),
+            _chunk({"tool_calls": [{"index": 0, "id": 5, "function": CALL}]}),
+            _chunk({}, finish_reason="stop"),
+        ),
+    ),
+    "chat: numbers as texts": (
+        "openai-chat",
+        _data(
+            _chunk({"content": "Hi"}, index="0"),
+            _chunk({"tool_calls": [{"index": "0", "id": "a", "function": CALL}]}),
+            _chunk({}, finish_reason="stop"),
+        ),
+    ),
+    "chat: one call in no list": (
+        "openai-chat",
+        _data(
+            _chunk({"content": "Hi", "tool_calls": {}}),
+            _chunk({"tool_calls": {"index": 0, "id": "a", "function": CALL}}, finish_reason=0),
+        ),
+    ),
+    "responses: numbers as texts": (
+        "openai-responses",
+        _data(
+            {"type": "response.output_text.delta", "output_index": "0", "content_index": "0", "delta": "Hi"},
+            {
+                "type": "response.output_item.done",
+                "output_index": "1",
+                "item": {"type": "function_call", "call_id": "a", **CALL},
+            },
+            {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}},
+        ),
+    ),
+    "anthropic: numbers as texts": (
+        "anthropic",
+        _data(
+            _delta("0", **TEXT),
+            _block("1", type="tool_use", id="a", name="f", input={}),
+            _delta("1", **JSON_TEXT),
+            END,
+        ),
+    ),
+    "gemini: an id as a number, a null among parts": (
+        "gemini",
+        _data({"candidates": [{"content": {"parts": [None, {"text": "Hi"}, GEMINI_CALL]}, "finishReason": "STOP"}]}),
+    ),
+    "ollama: an id as a number, a word as a flag": (
+        "ollama",
+        _lines(
+            {"message": {"content": "Hi"}, "done": "false"},
+            {
+                "message": {"content": "", "tool_calls": [{"id": 5, "function": {"name": "f", "arguments": {"a": 1}}}]},
+                "done": "true",
+            },
+        ),
+    ),
+    "cohere: numbers as texts, one call in a list": (
+        "cohere",
+        _data(
+            {"type": "content-delta", "index": "0", "delta": {"message": {"content": {"text": "Hi"}}}},
+            {"type": "tool-call-start", "index": "0", "delta": {"message": {"tool_calls": [COHERE_CALL]}}},
+            {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}},
+        ),
+    ),
+    "bedrock: a number as a text": (
+        "bedrock",
+        _binary(
+            ("contentBlockDelta", {"contentBlockIndex": "0", "delta": {"text": "Hi"}}),
+            ("contentBlockStart", {"contentBlockIndex": 1, "start": {"toolUse": {"toolUseId": "a", "name": "f"}}}),
+            ("contentBlockDelta", {"contentBlockIndex": "1", "delta": {"toolUse": {"input": '{"a": 1}'}}}),
+            ("contentBlockStop", {"contentBlockIndex": "1"}),
+            ("messageStop", {"stopReason": "tool_use"}),
+        ),
+    ),
+}
+MESSAGE = {"role": "assistant", "content": "Hi", "tool_calls": [{"id": 5, "type": "function", "function": CALL}]}
+CLAUDE_TEXT = {"type": "text", "text": "Hi"}
+CLAUDE = {"content": [CLAUDE_TEXT, {"type": "tool_use", "id": "a", "name": "f", "input": {"a": 1}}], "x": 0}
+WHOLE: dict[str, tuple[str, bytes]] = {
+    "chat: an id as a number": (
+        "openai-chat",
+        json.dumps({"id": "c", "choices": [{"message": MESSAGE, "finish_reason": 1}]}).encode(),
+    ),
+    "anthropic: no number": ("anthropic", json.dumps(CLAUDE).replace('"x": 0', '"x": NaN').encode()),
+    "gemini: an id as a number, a null among parts": (
+        "gemini",
+        json.dumps({"candidates": [{"content": {"parts": [None, {"text": "Hi"}, GEMINI_CALL]}}]}).encode(),
+    ),
+}
+
+
+def _said(events: list[Event]) -> tuple[list[bytes], list[str], list[Any]]:
+    """The texts, the names of the calls, and their arguments."""
+    assert not [event for event in events if isinstance(event, Failed)], events
+    return (
+        [event.literal for event in events if isinstance(event, TextDelta)],
+        [event.name for event in events if isinstance(event, CallStarted)],
+        [json.loads(json.loads(event.literal)) for event in events if isinstance(event, CallDelta)],
+    )
+
+
+@pytest.mark.parametrize("slip", STREAMS)
+def test_a_slip_in_a_stream_loses_nothing(slip: str) -> None:
+    name, wire = STREAMS[slip]
+    parser = dialect(name).answers.stream_parser(None)
+    assert _said([*parser.feed(wire), *parser.close()]) == ([b'"Hi"'], ["f"], [{"a": 1}])
+    assert parser.skipped == 0
+
+
+@pytest.mark.parametrize("slip", WHOLE)
+def test_a_slip_in_a_whole_answer_loses_nothing(slip: str) -> None:
+    name, wire = WHOLE[slip]
+    parse: Callable[..., list[Event]] = dialect(name).answers.parse
+    assert _said(parse(wire)) == ([b'"Hi"'], ["f"], [{"a": 1}])
+
+
+@pytest.mark.parametrize("nothing", ["null", "{}", '""', "false", "[]"])
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("openai-chat", '{"id":"c","choices":[{"index":0,"message":{"content":"Hi"}}],"error":%s}'),
+        ("anthropic", '{"content":[{"type":"text","text":"Hi"}],"error":%s}'),
+        ("gemini", '{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}],"error":%s}'),
+        ("ollama", '{"message":{"content":"Hi"},"done":true,"error":%s}'),
+    ],
+)
+def test_an_error_that_says_nothing_is_none(name: str, body: str, nothing: str) -> None:
+    assert _said(dialect(name).answers.parse((body % nothing).encode()))[0] == [b'"Hi"']
