@@ -72,3 +72,10 @@ def test_adapt_for_real_providers() -> None:
     assert claude.json["messages"][1]["content"] == content[::-1]
     assert claude.changes == [("mixed-parts", "/messages/1", "order", False)]
     assert sent(body, "anthropic-compatible/some-model").json["messages"] == body["messages"]
+    bedrock = sent(body, "bedrock/us.anthropic.claude-opus-4-8", source="anthropic")
+    assert [next(iter(block)) for block in bedrock.json["messages"][1]["content"]] == ["text", "toolUse"]
+    assert ("mixed-parts", "/messages/1", "order", False) in bedrock.changes
+    own = bedrock.json | {"messages": [dict(turn) for turn in bedrock.json["messages"]]}
+    own["messages"][1]["content"] = own["messages"][1]["content"][::-1]
+    assert sent(own, "bedrock/us.anthropic.claude-opus-5").changes == [("mixed-parts", "/messages/1", "order", False)]
+    assert sent(own, "bedrock/us.anthropic.claude-sonnet-4-6").changes == []
