@@ -33,6 +33,7 @@ FACT = "The bridge is 1312 metres long."
 PAGE = FoundPage("https://example.com/bridge", "The bridge", FACT)
 SIGNATURE = mint("anthropic/claude-sonnet-4-5", "I should look.")
 ASKED = "How long is the bridge?"
+PROFILES = {"p": "openai", "q": "deepseek", "s": "mistral"}
 
 
 class StubRunner:
@@ -122,8 +123,8 @@ def running(
         return 200, streamed(made) if seen.body.get("stream") else made
 
     with upstream(answered) as behind:
-        providers = {"p": provider("openai", behind.url), "q": provider("deepseek", behind.url)}
-        models = {"m": {"target": "p/gpt-4o"}, "other": {"target": "q/deepseek-chat"}}
+        providers = {name: provider(profile, behind.url) for name, profile in PROFILES.items()}
+        models = {"m": {"target": "p/gpt-4o"}, "other": {"target": "q/deepseek-chat"}, "strict": {"target": "s/any"}}
         config = {"providers": providers, "models": models, **more}
         with gateway(config, folder) as one:
             found = one.services.dispatcher.tools = runner or StubRunner()
@@ -333,8 +334,9 @@ DECLARED_OTHERWISE: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.parametrize("model", ["m", "strict"])
 @pytest.mark.parametrize("name", DECLARED_OTHERWISE)
-def test_a_tool_that_is_declared_in_another_way_is_run(tmp_path: Path, name: str) -> None:
+def test_a_tool_that_is_declared_in_another_way_is_run(tmp_path: Path, name: str, model: str) -> None:
     path, asked, function = DECLARED_OTHERWISE[name]
 
     def answer(seen: Seen) -> dict[str, Any]:
@@ -342,7 +344,11 @@ def test_a_tool_that_is_declared_in_another_way_is_run(tmp_path: Path, name: str
         return chat("Done.") if done else chat("", (function, {"query": "bridge"}))
 
     with running(tmp_path, answer) as (one, runner, seen):
-        one.post(path, {"model": "m", **asked})
+        answered = one.post(path, {"model": model, **asked})
+    assert "client-tool;n=1" in answered.headers["x-dragoman-changes"]
+    assert not re.search("refused-setting|foreign-field", answered.headers["x-dragoman-changes"]), (
+        "nothing was left out"
+    )
     assert function in [tool["function"]["name"] for tool in seen[0].body["tools"]]
     assert not {"web_search_options", "mcp_servers"} & set(seen[0].body)
     assert len(runner.ran) == 1

@@ -75,11 +75,13 @@ class NativeTool(msgspec.Struct, frozen=True, gc=False):
     """The same as functions, if the client runs it: for targets that do not know it. Empty: they need nothing."""
     hint: CacheHint | None = None
     """What is not in its JSON any more."""
+    member: str = ""
+    """The member of the request that declares it; empty: an entry of the list, or nobody."""
 
     @property
     def place(self) -> str:
         """Where a rule reports what it did to the tool."""
-        return _place(self.at)
+        return self.member or _place(self.at)
 
 
 class ToolSwitch(msgspec.Struct, frozen=True, gc=False):

@@ -18,7 +18,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.state_form import holds_false_state
-from dragoman.rules.top_level_fields import relies_on_stored_state
+from dragoman.rules.top_level_fields import relies_on_stored_state, stays_home
 
 
 def takes_tool(tool: NativeTool, facts: Facts) -> bool:
@@ -89,7 +89,7 @@ def find_strange_tools(conversation: Conversation, context: Context) -> list[Str
     apart = [
         (one, member)
         for member, tools in (codec.parse_members(members).items() if codec is not None else ())
-        if not own or member in facts.refused_settings
+        if not own or stays_home(member, members[member], facts)
         for one in tools
     ]
     served = {one.server.label: member for one, member in apart if one.server is not None}

@@ -66,6 +66,17 @@ def is_sent(name: str, value: Json, dialect: str, facts: Facts) -> bool:
     return facts.unknown_settings is not Stance.REFUSES
 
 
+def is_foreign(name: str, facts: Facts) -> bool:
+    """Another vendor's field, whatever it holds."""
+    return name in facts.vendor_settings and name not in facts.known_settings
+
+
+def stays_home(name: str, value: Json, facts: Facts) -> bool:
+    """Does a field of the target's own dialect not go to it?"""
+    checks = Stance.REFUSES in (facts.foreign_settings, facts.unknown_settings)
+    return (checks and is_foreign(name, facts)) or not is_sent(name, value, facts.dialect, facts)
+
+
 def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
     """The fields that go to this target. Raises Unrepresentable for one that stands for turns of the conversation."""
     if extras is None:

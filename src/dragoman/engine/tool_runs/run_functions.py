@@ -34,6 +34,8 @@ class WantedTool(msgspec.Struct, frozen=True, gc=False):
     tool: ProviderTool
     at: int = -1
     """The entry of the client's list; -1: none declares it."""
+    member: str = ""
+    """The member of the request that declares it, if one does."""
 
 
 def find_api(ask: Ask, target: Target, runnable: Container[Family] = ()) -> Target:
@@ -62,6 +64,7 @@ class RunnableTool(msgspec.Struct, frozen=True, gc=False):
     tool: ProviderTool
     at: int
     functions: tuple[Tool, ...]
+    member: str = ""
     catalogue: tuple[Tool, ...] = ()
     """What is found by searching, if it searches tools."""
 
@@ -75,7 +78,7 @@ def find_wanted(conversation: Conversation, context: Context) -> tuple[WantedToo
     found: list[WantedTool] = []
     for one in find_strange_tools(conversation, context):
         if one.written is None and one.tool.family in _RUNNABLE:
-            found.append(WantedTool(one.tool, one.native.at if one.native is not None else -1))
+            found.append(WantedTool(one.tool, one.native.at if one.native is not None else -1, one.member))
     return tuple(found)
 
 
@@ -86,10 +89,11 @@ def runnable_tool(wanted: WantedTool, listed: Sequence[Tool] = ()) -> RunnableTo
         family = wanted.tool.family
         function = _FUNCTIONS[family]
         form = CallForm(function.name, family, run=family)
-        return RunnableTool(family, wanted.tool, wanted.at, (replace(function, called=form, at=wanted.at),))
+        functions = (replace(function, called=form, at=wanted.at),)
+        return RunnableTool(family, wanted.tool, wanted.at, functions, wanted.member)
     key = f"{Family.MCP}:{server.label}:{wanted.at}"  # a client may call its server what we call one of ours
-    functions = [_server_function(server, key, tool, wanted.at) for tool in sorted(listed, key=lambda one: one.name)]
-    return RunnableTool(key, wanted.tool, wanted.at, tuple(functions))
+    made = [_server_function(server, key, tool, wanted.at) for tool in sorted(listed, key=lambda one: one.name)]
+    return RunnableTool(key, wanted.tool, wanted.at, tuple(made), wanted.member)
 
 
 def _server_function(server: McpServer, key: str, tool: Tool, at: int) -> Tool:
@@ -127,12 +131,23 @@ def with_functions(conversation: Conversation, runs: Sequence[RunnableTool]) -> 
             replace(tool, meant=found.functions) if found is not None and isinstance(tool, NativeTool) else tool
         )
     for one in sorted([one for one in runs if one.at < 0], key=lambda one: one.key):
-        tools.append(NativeTool(one.tool.family, b"{}", OURS, meant=one.functions))
-    changed = replace(conversation, tools=tuple(tools))
+        tools.append(NativeTool(one.tool.family, b"{}", OURS, meant=one.functions, member=one.member))
+    changed = _without_members(replace(conversation, tools=tuple(tools)), runs)
     if all(tool.at in by_place for tool in conversation.tools if isinstance(tool, NativeTool)):
         changed = _without_limit(changed)
     catalogue = [tool for one in runs for tool in one.catalogue]
     return without_deferred(changed, catalogue) if catalogue else changed
+
+
+def _without_members(conversation: Conversation, runs: Sequence[RunnableTool]) -> Conversation:
+    """The conversation without the members of the request whose tools all are run."""
+    extras, members = conversation.extras, [one.member for one in runs if one.member]
+    codec = dialect(extras.dialect).provider_tools if extras is not None and members else None
+    if extras is None or codec is None:
+        return conversation
+    declared = codec.parse_members(extras.fields)
+    run = {name for name in members if members.count(name) == len(declared.get(name, ()))}
+    return replace(conversation, extras=extras.without(run))
 
 
 def find_calls_limit(conversation: Conversation) -> str:

@@ -222,7 +222,7 @@ class _Tools(msgspec.Struct):
             return
         made = [self._put(self._renamed(function)) for function in tool.meant or ()]
         self._kinds.setdefault(tool.kind, []).append((tool.json, made))
-        if tool.at >= 0:
+        if tool.at >= 0 or tool.member:
             did = f"declared the {tool.kind} tool as {_functions(made)}"
             did = did if made else f"left out the {tool.kind} tool, since all tools are declared"
             self.notes.append(Note(did, key=tool.place, before=tool.json, after=tuple(made)))

@@ -26,7 +26,7 @@ from dragoman.conversation.parts import Extras
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
-from dragoman.rules.top_level_fields import lost_with
+from dragoman.rules.top_level_fields import is_foreign, lost_with
 
 
 @rule(
@@ -60,8 +60,3 @@ def _own(extras: Extras, facts: Facts, notes: list[Note]) -> Extras | None:
             did, lost = f"left out {name}, another vendor's field", lost_with(name, value)
             notes.append(Note(did, key=name.replace(".", "/"), loses=lost, before=value))
     return extras.only(fields)
-
-
-def is_foreign(name: str, facts: Facts) -> bool:
-    """Another vendor's field, whatever it holds."""
-    return name in facts.vendor_settings and name not in facts.known_settings
