@@ -308,6 +308,34 @@ def test_gemini_3_wants_a_signature_on_each_step_of_the_current_turn() -> None:
     assert verdict(studio, path(FLASH), MISSING) is None
 
 
+def test_gemini_3_wants_a_signature_on_calls_that_stand_in_contents_of_their_own() -> None:
+    apart = body(user("a"), model(SIGNED), model(call("bash")), user(answer(), answer("bash")))
+    assert sentence_of(verdict(provider("gemini"), path(PRO3), apart)).startswith("Function call is missing")
+
+
+PICTURE = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+HELD = {"text": "b", "thoughtSignature": SKIP}
+TURNS = {
+    "Text part is missing a thought_signature in content position 2, part position 1.": ({"text": "b"}, PICTURE),
+    "Image part is missing a thought_signature in content position 2, part position 2.": (HELD, PICTURE),
+    "Image part is missing a thought_signature in content position 2, part position 3.": (
+        {"text": "Hm", "thought": True},
+        HELD,
+        PICTURE,
+    ),
+    "": (HELD, {**PICTURE, "thoughtSignature": SKIP}, {"text": "c"}),
+}
+
+
+@pytest.mark.parametrize("sentence", TURNS)
+def test_image_models_want_a_signature_on_the_first_part_and_on_each_image(sentence: str) -> None:
+    said = body(user("a"), model(*TURNS[sentence]), user("c"))
+    refusal = sentence_of(verdict(provider("gemini"), path("gemini-3-pro-image-preview"), said))
+    assert refusal.startswith(sentence)
+    assert bool(refusal) is bool(sentence)
+    assert verdict(provider("gemini"), path(PRO3), said) is None
+
+
 def read(model_name: str, asked: dict[str, Any], verb: str = "generateContent", query: str = "") -> ReceivedRequest:
     got = received(provider("gemini"), path(model_name, verb) + query, asked)
     assert isinstance(got, ReceivedRequest)

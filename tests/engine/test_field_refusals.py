@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from typing import Any
 
 import pytest
-from tests.engine.test_awkward_conversations import Awkward, Wire, asked, send
+from tests.engine.test_awkward_conversations import HI, Awkward, Wire, asked, send
 
 from dragoman.engine.exchange.steps import Answered
 
@@ -109,6 +110,38 @@ CASES: dict[str, Awkward] = {
         arrives=("text/plain",),
         gone=("[document",),
         rules=("refused-part",),
+    ),
+}
+SKIP = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+CAT: Wire = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+IMAGE_MODELS = ("gemini/gemini-3-pro-image-preview", "vertex/gemini-3-pro-image", "gemini/gemini-3.1-flash-image")
+
+
+def said(*turns: tuple[str, list[Wire]], **more: Any) -> Wire:
+    return {"contents": [{"role": role, "parts": parts} for role, parts in turns], **more}
+
+
+CASES |= {
+    # langchain-ai/langchain-google#1431, archestra-ai/archestra#2548
+    "a picture that the model drew, without its signature": Awkward(
+        "gemini",
+        said(("user", [{"text": "A cat"}]), ("model", [{"text": "Here"}, CAT]), ("user", [{"text": "In red"}])),
+        IMAGE_MODELS,
+        arrives=(SKIP, "iVBORw0KGgo="),
+    ),
+    "a picture that the model drew, with its signature": Awkward(
+        "gemini",
+        said(
+            ("user", [{"text": "A cat"}]),
+            ("model", [{**CAT, "thoughtSignature": SKIP}]),
+            ("user", [{"text": "In red"}]),
+        ),
+        IMAGE_MODELS[:2],
+        arrives=(SKIP,),
+    ),
+    # gunpal5/Google_GenerativeAI#86, googleapis/js-genai#1116
+    "an answer of another model, to one that draws": Awkward(
+        "openai-chat", asked(HI, {"role": "assistant", "content": "Hello"}, HI), IMAGE_MODELS, arrives=(SKIP,)
     ),
 }
 

@@ -147,6 +147,19 @@ CASES: dict[str, Case] = {
         knows={"tool_wrapper": "functionDeclarations"},
         lasting=False,
     ),
+    "turn-unsigned": Case(
+        (
+            "Image part is missing a thought_signature in content position 2, part position 1.",
+            "Text part is missing a thought_signature in content position 2, part position 1.",
+        ),
+        {"turn_signature": "refuses", "signature_skip": SKIP},
+        gemini({"text": "Hello"}),
+        lambda body: body["contents"][1]["parts"][0].get("thoughtSignature"),
+        None,
+        SKIP,
+        target="gemini/gemini-2.5-flash",
+        source="gemini",
+    ),
     "missing-signature": Case(
         ("Function call is missing a thought_signature in functionCall parts.", "missing a `thought_signature`"),
         {"call_signature": "refuses", "signature_skip": SKIP},

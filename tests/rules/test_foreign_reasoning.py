@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.judges import judge
 from tests.rules.runs import Run, facts, run, sent
 
@@ -14,7 +15,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Inline, Media, MediaKind, Opaque, Origin, Part, Reasoning, Text
 from dragoman.profiles.facts import Facts
 from dragoman.rules.reason.foreign_reasoning import foreign_reasoning
 
@@ -61,6 +62,15 @@ def test_thinking_with_a_foreign_proof_is_left_out(name: str) -> None:
     assert done.conversation.messages == (HI, Message(Role.ASSISTANT, (WORDS,)))
     assert done.changes == [("/messages/1/content/0", "metadata", False)]
     assert done.did == ["left out thinking that another model made"]
+
+
+@pytest.mark.parametrize(("signed_media", "kept"), [(True, True), (False, False)])
+def test_a_signature_stays_on_a_picture_if_it_fits_and_has_a_place_there(signed_media: bool, kept: bool) -> None:
+    picture = Media(kind=MediaKind.IMAGE, source=Inline("image/png", b'"iVBORw0KGgo="'), signature=state())
+    done = through(own(signed_media=signed_media), WORDS, picture)
+    assert done.untouched is kept
+    foreign = through(own(signed_media=signed_media), WORDS, replace(picture, signature=state("gemini")))
+    assert foreign.changes == [("/messages/1/content/1", "metadata", False)]
 
 
 @pytest.mark.parametrize("name", FOREIGN)

@@ -142,3 +142,29 @@ def test_a_signature_joins_what_the_client_has_beside_it(beside: dict[str, Any])
     written = done.json["messages"][1]["tool_calls"][0]["extra_content"]
     assert written == {**beside, "google": {**(beside.get("google") or {}), "thought_signature": SKIP}}
     assert "missing-signature" in [change.rule for change in done.changes]
+
+
+IMAGE: dict[str, Any] = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+IMAGE_MODEL = demanding(call_signature="accepts", turn_signature="refuses")
+SPOKEN: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
+    "a text and pictures": ([{"text": "Here"}, IMAGE, {"text": "And"}, IMAGE], ["text", "inlineData", "inlineData"]),
+    "a thought first": ([{"text": "Hm", "thought": True}, {"text": "Here"}], ["text"]),
+    "a picture that is signed": ([{"text": "Here"}, {**IMAGE, "thoughtSignature": "c2lnbmVk"}], ["text"]),
+    "a call": ([call("f"), {"text": "Here"}], []),
+    "nothing to sign": ([{"executableCode": {"language": "PYTHON", "code": "1"}}], []),
+}
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_the_first_part_of_an_image_models_turn_and_each_picture(name: str) -> None:
+    parts, signed = SPOKEN[name]
+    answers = calls(*parts)[1:] if name == "a call" else []
+    done = through(IMAGE_MODEL, HI, {"role": "model", "parts": parts}, *answers, HI)
+    got = [part for part in done.json["contents"][1]["parts"] if part.get("thoughtSignature") == SKIP]
+    assert [next(iter(part)) for part in got] == signed
+    assert len(done.changes) == len(signed)
+    assert done.json["contents"][0] == HI
+
+
+def test_a_picture_of_the_users_needs_no_signature() -> None:
+    assert through(IMAGE_MODEL, {"role": "user", "parts": [{"text": "See"}, IMAGE]}).untouched

@@ -101,7 +101,7 @@ class StateKind:
     ENCRYPTED = "encrypted_content"
     """OpenAI Responses: a reasoning item that only the provider can read."""
     THOUGHT = "thought_signature"
-    """Gemini: hangs on a call, a text or a thought."""
+    """Gemini: hangs on a call, a text, a thought or a picture."""
     UNSIGNED = "unsigned"
     """Dragoman: stands in place of a signature if nobody signed, and means nothing to any provider."""
     DETAIL = "reasoning_details"
@@ -236,6 +236,8 @@ class Media(Part, frozen=True, gc=False):
     """A JSON literal."""
     transcript: bytes | None = None
     """The JSON literal of the words of a sound."""
+    signature: Opaque | None = None
+    """The state that a provider hangs on a picture of its model's."""
     wire_form: str = ""
     """A shape of one vendor's, not its dialect's own."""
 

@@ -131,6 +131,8 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
                 found |= _SIMPLE[kind]
                 if calls:
                     found |= MIXED_PARTS
+                if kind is Media and part.signature is not None:  # type: ignore[attr-defined]
+                    found |= SIGNED
                 if kind is Reasoning:
                     if part.state is not None:  # type: ignore[attr-defined]
                         found |= SIGNED

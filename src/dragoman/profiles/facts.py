@@ -598,6 +598,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reasoning_default: Annotated[bool, Meta(description="it thinks unless the request turns it off")] = False
     call_signature: Annotated[Stance, Meta(description="a call of the current turn without a signature")] = ACCEPTS
     past_signature: Annotated[Stance, Meta(description="a call of an earlier turn without a signature")] = UNKNOWN
+    turn_signature: Annotated[
+        Stance, Meta(description="a turn of the model whose first text, or a picture in it, has no signature")
+    ] = ACCEPTS
+    signed_media: Annotated[bool, Meta(description="a picture of the model's turn may have a signature")] = False
     last_text_signed: Annotated[
         bool, Meta(description="one signature for the texts of an assistant's turn, on the last of them")
     ] = False

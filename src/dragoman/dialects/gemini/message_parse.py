@@ -468,14 +468,16 @@ def _parse_part(wire: GeminiPart, unknown: Mapping[str, Json] = _NONE, at: str =
     if call is not UNSET:
         return _parse_call(call, bool(wire.thought), signature, unknown, at) if response is UNSET else None
     beside = {**unknown, "thought": b"true"} if wire.thought else unknown
-    if signature is not ABSENT:
-        beside = {**beside, "thoughtSignature": bytes(signature)}
     if response is not UNSET:
-        return _parse_result(response, beside, at)
+        signed = {} if signature is ABSENT else {"thoughtSignature": bytes(signature)}
+        return _parse_result(response, {**beside, **signed}, at)
     if wire.inlineData is not UNSET:
         media = _parse_inline(wire.inlineData, beside)
     else:
         media = _parse_file(wire.fileData, beside) if wire.fileData is not UNSET else None
+    held = _parse_signature(bytes(signature))
+    if held is not None and type(media) is Media:
+        return replace(media, signature=held)
     if media is None and signature is not ABSENT and bytes(signature)[:1] == b'"':
         return parse_text(b"", True, bytes(signature), extras_of(NAME, unknown))
     return media

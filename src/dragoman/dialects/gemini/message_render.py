@@ -328,6 +328,7 @@ def _render_media(part: Media, out: Pieces) -> None:
     if part.title is not None:
         out += (b',"displayName":', quote(part.title))
     _end_object(part.extras, head, out)
+    _render_signature(part.signature, out)
     _end_object(part.extras, "", out)
 
 

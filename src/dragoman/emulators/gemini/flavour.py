@@ -62,6 +62,11 @@ class GeminiModel:
         return self.since(3) and "image" not in self.name
 
     @property
+    def signs_turns(self) -> bool:
+        """The image models of Gemini 3 require a signature on the first part of a turn, and on each image."""
+        return self.since(3) and "image" in self.name
+
+    @property
     def thinks(self) -> bool:
         return not self.before(2, 5) or "thinking" in self.name
 

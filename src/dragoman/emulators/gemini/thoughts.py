@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any
 
 from dragoman.emulators.gemini.flavour import Flavour, GeminiModel, GeminiRefusal
@@ -26,6 +25,8 @@ def check_signatures(contents: list[dict[str, Any]], flavour: Flavour, model: Ge
     """No required signature is missing, then each one is this emulator's own."""
     if model.needs_signatures:
         _check_present(contents, flavour)
+    if model.signs_turns:
+        _check_turns(contents)
     for content in contents:
         for part in content["parts"]:
             if not is_good(part.get("thoughtSignature", ""), issuer(flavour, model.name), strict):
@@ -49,20 +50,27 @@ def _skips(signature: str) -> bool:
 
 
 def _check_present(contents: list[dict[str, Any]], flavour: Flavour) -> None:
-    start = _current_turn(contents)
-    for is_model, step in groupby(range(start, len(contents)), key=lambda i: contents[i].get("role") == "model"):
-        if is_model:
-            _check_step(contents, list(step), flavour)
+    """The first call of each content of the current turn. Parallel calls that a client writes as contents of their own
+    are steps of their own (https://github.com/googleapis/js-genai/issues/1275, pipecat#3420)."""
+    for i in range(_current_turn(contents), len(contents)):
+        calls = [part for part in contents[i]["parts"] if "functionCall" in part]
+        if contents[i].get("role") == "model" and calls and not calls[0].get("thoughtSignature"):
+            raise GeminiRefusal(describe_missing(calls[0]["functionCall"]["name"], i + 1, flavour))
 
 
-def _check_step(contents: list[dict[str, Any]], step: list[int], flavour: Flavour) -> None:
-    for i in step:
-        for part in contents[i]["parts"]:
-            if "functionCall" not in part:
-                continue
-            if not part.get("thoughtSignature"):
-                raise GeminiRefusal(describe_missing(part["functionCall"]["name"], i + 1, flavour))
-            return
+def _check_turns(contents: list[dict[str, Any]]) -> None:
+    """The text at the beginning of each model turn, after its thoughts, and each image in it."""
+    for i, content in enumerate(contents):
+        visible = [(j, part) for j, part in enumerate(content["parts"]) if not part.get("thought")]
+        for j, part in visible if content.get("role") == "model" else []:
+            is_image = "inlineData" in part or "fileData" in part
+            if (is_image or ("text" in part and j == visible[0][0])) and not part.get("thoughtSignature"):
+                kind = "Image" if is_image else "Text"
+                raise GeminiRefusal(
+                    f"{kind} part is missing a thought_signature in content position {i + 1}, part position {j + 1}. "
+                    "Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures#model-behavior for more "
+                    "details."
+                )
 
 
 def _current_turn(contents: list[dict[str, Any]]) -> int:

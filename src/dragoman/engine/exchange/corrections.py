@@ -313,6 +313,13 @@ def demand_signature(refusal: Recognised) -> Patch | None:
     return _SKIPPED if facts.call_signature is not Stance.REFUSES or not facts.signature_skip else None
 
 
+def demand_turn_signature(refusal: Recognised) -> Patch | None:
+    """The value that skips the check on the first part of each turn, and on each picture."""
+    if refusal.facts.turn_signature is Stance.REFUSES:
+        return None
+    return {"turn_signature": REFUSES, "signature_skip": _SKIPPED["signature_skip"]}
+
+
 def next_signature(refusal: Recognised) -> Patch | None:
     """The client's signatures were refused: the value that skips the check, then none, then calls as text."""
     facts = refusal.facts

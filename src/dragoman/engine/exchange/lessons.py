@@ -105,6 +105,7 @@ _UNDECRYPTED = r"could not decrypt the provided encrypted_content"
 LESSONS: tuple[Lesson, ...] = (
     _lesson("tool-wrapper", _TOOL_TYPE, corrections.next_wrapper),
     _lesson("tools-dropped", _TOOL_TYPE, corrections.last_resort, lasting=False),
+    _lesson("turn-unsigned", r"(?:image|text) part is missing a thought_signature", corrections.demand_turn_signature),
     _lesson("missing-signature", r"missing a .?thought_signature", corrections.demand_signature),
     _lesson(
         "block-unread",

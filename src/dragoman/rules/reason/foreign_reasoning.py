@@ -1,10 +1,10 @@
 """Thinking or a signature that another provider or model made.
 
 A signature is only valid where it was issued (fact `reasoning_scope`); elsewhere providers refuse it. They also refuse
-what cannot be a signature: a placeholder, a text, a few bytes, or one that was cut. It is taken off calls and texts.
-If a target has one place for the texts of a turn (fact `last_text_signed`), it gets the signature of the last of them.
-A thought in a turn of the user is left out of a translation, whoever signed it. Other thinking stays as plain text if
-the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps it as tagged words of the
+what cannot be a signature: a placeholder, a text, a few bytes, or one that was cut. It is taken off calls, texts and
+pictures. If a target has one place for the texts of a turn (fact `last_text_signed`), it gets the signature of the last
+of them. A thought in a turn of the user is left out of a translation, whoever signed it. Other thinking stays as plain
+text if the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps it as tagged words of the
 assistant.
 
 In the client's own dialect the id of such thinking goes with its proof, and the words too if the target finds its items
@@ -33,7 +33,7 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Call, Extras, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Extras, Media, Part, Reasoning, Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
@@ -56,8 +56,10 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
 
     def own(message: Message, part: Part) -> Swap | None:
-        if isinstance(part, (Call, Text)) and part.signature is not None and not fits(part.signature, facts):
-            return Swap((replace(part, signature=None),), "took off a signature that another model made")
+        if isinstance(part, (Call, Text, Media)) and part.signature is not None:
+            placed = type(part) is not Media or (facts.signed_media and message.role is Role.ASSISTANT)
+            if not placed or not fits(part.signature, facts):
+                return Swap((replace(part, signature=None),), "took off a signature that another model made")
         if type(part) is Text and part.signature is not None and facts.last_text_signed and not _is_last(message, part):
             return Swap((replace(part, signature=None),), "took off a signature that only a turn's last text can have")
         if type(part) is Reasoning and message.role is not Role.ASSISTANT and context.translated:

@@ -1,9 +1,10 @@
-"""A call without the signature that the target demands.
+"""A call, or a part of an image model's turn, without the signature that the target demands.
 
 Gemini 3 checks a signature on the first call of each step since the last user turn. For calls that another model made,
 Google documents a value that skips the check (fact `signature_skip`); it is put on the call. If we write the request
 anew, calls of earlier turns get it too. It is not demanded there, but so a turn is written the same way before and
-after it has become an earlier one.
+after it has become an earlier one. Its image models check the text at the beginning of each of their turns, and each
+picture: these get the value too.
 
 Loses nothing; adds the documented value.
 
@@ -21,51 +22,76 @@ becomes
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import USER, Message
-from dragoman.conversation.parts import Call, Opaque, Origin, StateKind
-from dragoman.profiles.facts import Stance
+from dragoman.conversation.messages import ASSISTANT, USER, Message
+from dragoman.conversation.parts import Call, Media, Opaque, Origin, Part, Reasoning, StateKind, Text
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
 @rule(
     "missing-signature",
-    when=lambda facts: facts.call_signature is Stance.REFUSES and bool(facts.signature_skip),
-    looks_for=traits.CALLS,
+    when=lambda facts: Stance.REFUSES in (facts.call_signature, facts.turn_signature) and bool(facts.signature_skip),
+    looks_for=traits.ALWAYS,
+    narrows=lambda facts: None if facts.turn_signature is Stance.REFUSES else traits.CALLS,
     loses=Loss.NOTHING,
     turnwise=lambda context: context.facts.past_signature is Stance.REFUSES,
 )
 def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    since = 0 if facts.past_signature is Stance.REFUSES else _current_turn(conversation.messages)
+    calls_from = _first_checked(conversation.messages, facts)
     skip = Opaque(kind=StateKind.THOUGHT, json=quote(facts.signature_skip), origin=Origin(facts.dialect))
     notes: list[Note] = []
     messages = list(conversation.messages)
-    for at in range(since, len(messages)):
-        messages[at] = _signed(messages[at], skip, notes)
+    for at, message in enumerate(messages):
+        wanted: set[int] = set()
+        if at >= calls_from:
+            wanted.update(index for index, part in islice(_calls(message), 1))
+        if facts.turn_signature is Stance.REFUSES and message.role is ASSISTANT:
+            wanted.update(_checked_parts(message))
+        if wanted:
+            messages[at] = _signed(message, wanted, skip, notes)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _current_turn(messages: tuple[Message, ...]) -> int:
-    """The index after the last user turn."""
-    for at in range(len(messages) - 1, -1, -1):
-        if messages[at].role is USER:
-            return at + 1
-    return 0
+def _first_checked(messages: tuple[Message, ...], facts: Facts) -> int:
+    """The index of the first message whose calls are signed: the one after the last user turn, or the first of all."""
+    if facts.call_signature is not Stance.REFUSES:
+        return len(messages)
+    if facts.past_signature is Stance.REFUSES:
+        return 0
+    return next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].role is USER), 0)
 
 
-def _signed(message: Message, skip: Opaque, notes: list[Note]) -> Message:
-    for index, part in enumerate(message.parts):
-        if type(part) is Call:
-            if part.signature is not None:
-                return message
-            signed = replace(part, signature=skip)
-            notes.append(Note("put the documented skip value on a call", message, part, kind="added", after=signed))
-            return replace(message, parts=(*message.parts[:index], signed, *message.parts[index + 1 :]))
-    return message
+def _calls(message: Message) -> Iterator[tuple[int, Part]]:
+    return ((index, part) for index, part in enumerate(message.parts) if type(part) is Call)
+
+
+def _checked_parts(message: Message) -> Iterator[int]:
+    """The text at the beginning, after the thoughts, and every picture."""
+    visible = [(index, part) for index, part in enumerate(message.parts) if type(part) is not Reasoning]
+    return (index for index, part in visible if type(part) is Media or (index == visible[0][0] and type(part) is Text))
+
+
+def _signed(message: Message, wanted: set[int], skip: Opaque, notes: list[Note]) -> Message:
+    parts = list(message.parts)
+    known = len(notes)
+    for index in sorted(wanted):
+        part = parts[index]
+        if isinstance(part, (Call, Text, Media)) and part.signature is None:
+            parts[index] = signed = replace(part, signature=skip)
+            did = f"put the documented skip value on a {_WORDS[type(part)]}"
+            notes.append(Note(did, message, part, kind="added", after=signed))
+    return replace(message, parts=tuple(parts)) if len(notes) > known else message
+
+
+_WORDS: Mapping[type[Part], str] = {Call: "call", Text: "text", Media: "picture"}
