@@ -167,7 +167,7 @@ def test_a_further_refusal_changes_the_facts_that_it_is_about(toggle: tuple[str,
 
 LIKE = {name: name for name in asked_names()} | {"anthropic": "anthropic-compatible-strict", "openai-chat": "openai"}
 WIDER = {
-    "annotations", "calls-apart", "several-texts",
+    "annotations", "calls-apart", "several-texts", "thinking-off",
 }  # fmt: skip
 """Questions whose fact decides nothing about a request as small as theirs."""
 
@@ -185,7 +185,7 @@ def test_a_question_asks_for_what_its_fact_decides(name: str) -> None:
 
 def repaired(name: str, question: Question) -> bool:
     asked = asked_dialect(name)
-    facts = {question.settles: "refuses"}
+    facts = question.outcome(Verdict.REFUSED).facts
     profiles = PROFILES.extended({"house": Profile(name="house", like=LIKE[name], dialect=name, facts=facts)})
     body = merge(asked.form.limits[0], asked.form.body([question]))
     raw = msgspec.json.encode(body if asked.dialect.model_in_path else {"model": "m", **body})

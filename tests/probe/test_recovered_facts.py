@@ -131,7 +131,12 @@ def test_an_option_changes_the_facts_that_it_is_about(toggle: tuple[str, str, An
     assert changed == TOGGLED[toggle]
 
 
-STATED = tuple(question.settles for question in QUESTIONS if question.settles)
+STATED = tuple(
+    question.settles
+    for question in QUESTIONS
+    if question.settles and "." not in question.settles and question.settles != "odd_call_id"
+)
+"""Facts that the stated server has. It takes ids by their pattern."""
 HIDDEN = {
     "no_user_parts": "no_parts",
     "part_fields": "unknown_fields",

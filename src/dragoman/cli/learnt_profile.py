@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import datetime
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -16,6 +15,7 @@ from dragoman.cli.inputs.state_access import RunningGateway, opened_store
 from dragoman.engine.exchange.lesson_book import LessonRecord, believed
 from dragoman.errors import TargetError, near_match
 from dragoman.gateway.models.server_probes import REFUSALS
+from dragoman.profiles.fact_names import entry_names
 from dragoman.profiles.profile import Evidence, Profile, Profiles
 
 _MEASURED = "MEAS"
@@ -55,10 +55,5 @@ def _profile(name: str, like: str, target: str, records: Iterable[LessonRecord])
 def _evidence(record: LessonRecord) -> Iterator[Evidence]:
     asked, _, says = record.name.partition(": ")
     seen = datetime.datetime.fromtimestamp(record.learnt, datetime.UTC).date()
-    for fact in _names(record.facts):
+    for fact in entry_names(record.facts):
         yield Evidence(fact=fact, seen=seen, kind=_MEASURED, says=says, source=asked)
-
-
-def _names(facts: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in facts.items():
-        yield from (f"{name}.{entry}" for entry in value) if isinstance(value, Mapping) else (name,)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 import msgspec
 
 from dragoman.cli.output.console import print_table
+from dragoman.profiles.fact_names import flat_facts
 from dragoman.profiles.profile import Target
 
 _NAMES = ("dialect", "provider", "family", "model")
@@ -48,15 +48,7 @@ def show_difference(first: Target, second: Target, *, as_json: bool) -> int:
 
 def _flat_facts(target: Target) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(target.facts)
-    return {name: value for name, value in _flat(plain) if name not in _NAMES}
-
-
-def _flat(facts: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name}.")
-        else:
-            yield f"{before}{name}", value
+    return {name: value for name, value in flat_facts(plain).items() if name not in _NAMES}
 
 
 def _shown(value: Any) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
+from dragoman.profiles.fact_names import flat_facts
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.profile import merge
 
 
 class Agreement(StrEnum):
@@ -35,30 +37,32 @@ class ComparedFact(msgspec.Struct, frozen=True):
 def compare_facts(stated: Facts, found: Mapping[str, Any]) -> tuple[ComparedFact, ...]:
     """Every fact that was found, beside what the profile says."""
     plain: dict[str, Any] = msgspec.to_builtins(stated)
-    known = Facts()
-    flat = dict(_flat(plain)) | dict(_defaults(plain, found, known))
+    known = _comparable(merge(_defaults(plain, found), plain))
     return tuple(
-        ComparedFact(name, flat.get(name), value, _agreement(flat.get(name), value)) for name, value in _flat(found)
+        ComparedFact(name, known.get(name), value, _agreement(known.get(name), value))
+        for name, value in _comparable(found).items()
     )
 
 
-def _defaults(plain: Mapping[str, Any], found: Mapping[str, Any], known: Facts) -> Iterator[tuple[str, Any]]:
+def _defaults(plain: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What a profile says by silence of the settings and media that were found."""
-    for table, lookup in (("settings", known.setting), ("media", known.medium)):
-        for entry in found.get(table, {}):
-            if entry not in plain.get(table, {}):
-                yield from _flat({table: {entry: msgspec.to_builtins(lookup(entry))}})
+    lookups = {"settings": Facts().setting, "media": Facts().medium}
+    return {
+        table: {
+            entry: msgspec.to_builtins(lookup(entry))
+            for entry in found.get(table, {})
+            if entry not in plain.get(table, {})
+        }
+        for table, lookup in lookups.items()
+    }
 
 
-def _flat(facts: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _comparable(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts by their dotted names. Lists are compared as sets of words."""
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name}.")
-        elif isinstance(value, list | tuple):
-            yield f"{before}{name}", tuple(sorted(map(str, value)))
-        else:
-            yield f"{before}{name}", value
+    return {
+        name: tuple(sorted(map(str, value))) if isinstance(value, list | tuple) else value
+        for name, value in flat_facts(facts).items()
+    }
 
 
 def _agreement(stated: Any, found: Any) -> Agreement:

@@ -11,6 +11,7 @@ import msgspec
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DialectName
 from dragoman.probe.findings import ProbeFinding, ProbeLoss, evidence_of
 from dragoman.probe.question import Question, Verdict
+from dragoman.profiles.fact_names import entry_names
 from dragoman.profiles.profile import Key
 
 MARK = "# Found on "
@@ -75,7 +76,7 @@ def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
 def _evidence_lines(found: FoundProfile) -> Iterator[str]:
     """For each fact that rests on a refusal, the refusal; for the others nothing, since nothing was said."""
     asked = {question.id: question for question in found.questions}
-    for fact in _fact_names(found.facts):
+    for fact in entry_names(found.facts):
         for finding in evidence_of(fact, found.findings, found.questions):
             if finding.verdict is not Verdict.REFUSED or not finding.says:
                 continue
@@ -84,14 +85,6 @@ def _evidence_lines(found: FoundProfile) -> Iterator[str]:
             yield f"source = {toml_value(f'{found.source}: {asked[finding.question].asks}')}"
             if found.model:
                 yield f"model = {toml_value(found.model)}"
-
-
-def _fact_names(facts: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            yield from (f"{name}.{entry}" for entry in value)
-        else:
-            yield name
 
 
 def toml_value(value: Any) -> str:

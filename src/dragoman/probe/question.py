@@ -11,6 +11,10 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
+
+from dragoman.profiles.fact_names import entry_names, nested_fact
+from dragoman.profiles.profile import merge
 
 JsonObject = Mapping[str, Any]
 
@@ -54,10 +58,7 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def names(self) -> frozenset[str]:
         """The facts that it settles. A setting or a medium counts as one."""
-        names = {*self.adds, *self.removes}
-        for name, value in self.facts.items():
-            names |= {f"{name}.{key}" for key in value} if isinstance(value, Mapping) else {name}
-        return frozenset(names)
+        return frozenset((*entry_names(self.facts), *self.adds, *self.removes))
 
 
 NO_OUTCOME = Outcome()
@@ -92,13 +93,13 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     members: JsonObject = {}
     """Members of the body."""
     settles: str = ""
-    """A fact that then says `accepts` or `refuses`."""
+    """The name, dotted in a table, of a fact that then says `accepts` or `refuses`."""
     accepted: Outcome = NO_OUTCOME
-    """What an acceptance says about facts of other kinds."""
+    """What an acceptance says about other facts."""
     refused: Outcome = NO_OUTCOME
     """What a refusal says about them."""
     words: tuple[str, ...] = ()
-    """Words that a refusal uses for what is asked."""
+    """Words that a refusal uses for what is asked, if those are not the names of the members."""
     unless: tuple[Condition, ...] = ()
     """Earlier verdicts that settle the question."""
     after: tuple[str, ...] = ()
@@ -116,11 +117,17 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     toolless: bool = False
     """It means something only if no tool is declared."""
 
+    @property
+    def telling_words(self) -> tuple[str, ...]:
+        """Words by which a refusal names what is asked."""
+        return self.words or tuple(self.members)
+
     def outcome(self, verdict: Verdict) -> Outcome:
         """What a verdict settles. Who drops something accepts it, as far as the request goes."""
-        if self.settles:
-            return Outcome({self.settles: "refuses" if verdict is Verdict.REFUSED else "accepts"})
-        return self.refused if verdict is Verdict.REFUSED else self.accepted
+        stance, more = ("refuses", self.refused) if verdict is Verdict.REFUSED else ("accepts", self.accepted)
+        if not self.settles:
+            return more
+        return replace(more, facts=merge(nested_fact(self.settles, stance), more.facts))
 
     @property
     def names(self) -> frozenset[str]:

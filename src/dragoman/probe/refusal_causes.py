@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.engine.exchange.lessons import learn
 from dragoman.probe.question import Question, Verdict
 from dragoman.probe.request_form import RequestForm
+from dragoman.profiles.fact_names import entry_names
 from dragoman.profiles.facts import Facts
 from dragoman.wire.error_wording import matched_part
 
@@ -88,7 +89,7 @@ def _by_quote(text: str, param: str, asked: Sequence[Question]) -> tuple[Questio
     """The one question whose word the refusal quotes."""
     quoted = {param, *(one or path or name for one, path, name in _QUOTED.findall(text))}
     names = {piece for one in quoted for piece in re.split(r"[.\[\]\d]+", one)} | quoted
-    return _only(question for question in asked if not names.isdisjoint(question.words))
+    return _only(question for question in asked if not names.isdisjoint(question.telling_words))
 
 
 def _by_word(text: str, asked: Sequence[Question]) -> tuple[Question, ...]:
@@ -96,7 +97,9 @@ def _by_word(text: str, asked: Sequence[Question]) -> tuple[Question, ...]:
     words = {word.strip(".") for word in _WORD.findall(text.lower())[:_MOST_WORDS]}
     pieces = words | {piece for word in words for piece in word.split(".")}
     return tuple(
-        question for question in asked if any(len(word) > 3 and word.lower() in pieces for word in question.words)
+        question
+        for question in asked
+        if any(len(word) > 3 and word.lower() in pieces for word in question.telling_words)
     )
 
 
@@ -105,15 +108,8 @@ def _by_lesson(failure: Failure, asked: Sequence[Question]) -> tuple[Question, .
     learnt = learn(failure, NOTHING_KNOWN, NO_CONVERSATION)
     if learnt is None:
         return ()
-    names = _fact_names(learnt.facts)
+    names = {*entry_names(learnt.facts)}
     return tuple(question for question in asked if not names.isdisjoint(question.outcome(Verdict.REFUSED).names))
-
-
-def _fact_names(patch: Mapping[str, Any]) -> set[str]:
-    names: set[str] = set()
-    for name, value in patch.items():
-        names |= {f"{name}.{key}" for key in value} if isinstance(value, Mapping) else {name}
-    return names
 
 
 def _only(questions: Any) -> tuple[Question, ...]:

@@ -9,16 +9,7 @@ from dragoman.probe.question import Condition, JsonObject, Outcome, Question, To
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import assistant, text, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
-from dragoman.probe.questions_by_dialect.question_kinds import (
-    ACCEPTS,
-    REFUSED,
-    REFUSES,
-    STRICT_SCHEMA,
-    choice,
-    facts,
-    medium,
-    setting,
-)
+from dragoman.probe.questions_by_dialect.question_kinds import REFUSED, STRICT_SCHEMA, facts, setting, settings
 from dragoman.probe.request_form import RequestForm
 
 
@@ -82,7 +73,6 @@ def _odd_stop(name: str, asks: str, stop: str) -> Question:
         topic=Topic.SETTINGS,
         members={"stop_sequences": [stop]},
         settles=f"{name}_stop",
-        words=("stop_sequences",),
         unless=(Condition("one-stop", REFUSED),),
     )
 
@@ -90,14 +80,13 @@ def _odd_stop(name: str, asks: str, stop: str) -> Question:
 OWN_QUESTIONS = (
     shared.undeclared_question(SAY),
     *shared.system_text_questions(
-        SAY, {"system": ""}, {"system": "Be brief."}, {"system": [text("Be brief."), text("Be polite.")]}, "system"
+        SAY, {"system": ""}, {"system": "Be brief."}, {"system": [text("Be brief."), text("Be polite.")]}
     ),
     Question(
         id="empty-system-block",
         asks="a list with an empty text as the system text",
         topic=Topic.OPENING,
         members={"system": [text("")]},
-        words=("system",),
         settles="empty_system_block",
         after=("system-parts",),
     ),
@@ -108,27 +97,19 @@ OWN_QUESTIONS = (
         assistant([{"type": "thinking", "thinking": "The user greets.", "signature": ""}, text("Hello.")]),
         words=("thinking", "signature"),
     ),
-    medium("image", (user([text("What is this?"), _IMAGE]), assistant()), "image"),
-    medium("document", (user([text("What is this?"), _DOCUMENT]), assistant()), "document"),
+    shared.medium(SAY, "image", _IMAGE, "image"),
+    shared.medium(SAY, "document", _DOCUMENT, "document"),
     Question(
         id="document-plain",
         asks="a document of plain text",
         topic=Topic.TURNS,
         turns=(user([text("What is this?"), _PLAIN]), assistant()),
-        accepted=Outcome({"media": {"document": {"plain": ACCEPTS}}}),
-        refused=Outcome({"media": {"document": {"plain": REFUSES}}}),
+        settles="media.document.plain",
         words=("document",),
         after=("document-bytes",),
     ),
     *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
-    Question(
-        id="user-after-tool",
-        asks="the user's words beside a result",
-        topic=Topic.CALLS,
-        turns=_answered_by("abcdef031", _result("abcdef031"), text("And now?")),
-        settles="user_after_tool",
-        after=("calls",),
-    ),
+    shared.user_after_tool_question(*_answered_by("abcdef031", _result("abcdef031"), text("And now?"))),
     Question(
         id="result-error",
         asks="a result marked as an error",
@@ -143,8 +124,7 @@ OWN_QUESTIONS = (
         asks="an image in a result",
         topic=Topic.CALLS,
         turns=_answered_by("abcdef161", _result("abcdef161", [_IMAGE])),
-        accepted=Outcome({"media": {"image": {"result": ACCEPTS}}}),
-        refused=Outcome({"media": {"image": {"result": REFUSES}}}),
+        settles="media.image.result",
         words=("image",),
         after=("calls", "image-bytes"),
     ),
@@ -152,8 +132,8 @@ OWN_QUESTIONS = (
     shared.schema_question(SAY, facts(schema_form="minimal")),
     shared.strict_question(_tool("strict_lookup", "Look up.", STRICT_SCHEMA, strict=True)),
     *shared.odd_setting_questions({"stop_sequences": None}),
-    *shared.range_questions("temperature", {"temperature": 1.5}, {"temperature": 0.7}, (2, 1)),
-    setting("top_p", {"top_p": 0.9}),
+    *shared.temperature_questions(lambda value: {"temperature": value}, high=1.5),
+    *settings(top_p=0.9),
     Question(
         id="top-p-beside-temperature",
         asks="`temperature` and `top_p` together",
@@ -165,20 +145,18 @@ OWN_QUESTIONS = (
         after=("temperature", "setting-top-p"),
         alone=True,
     ),
-    setting("top_k", {"top_k": 40}),
+    *settings(top_k=40),
     Question(
         id="one-stop",
         asks="a stop sequence",
         topic=Topic.SETTINGS,
         members={"stop_sequences": ["\n1"]},
-        words=("stop_sequences",),
-        accepted=Outcome({"settings": {"stop": {"support": ACCEPTS}}}),
-        refused=Outcome({"settings": {"stop": {"support": REFUSES}}}),
+        settles="settings.stop.support",
     ),
     _odd_stop("empty", "an empty stop sequence", ""),
     _odd_stop("blank", "a stop sequence of white space", " "),
     setting("user", {"metadata": {"user_id": "probe"}}, "metadata", "user_id"),
-    setting("service_tier", {"service_tier": "auto"}),
+    *settings(service_tier="auto"),
     Question(
         id="adaptive-thinking",
         asks="thinking as the model sees fit",
@@ -187,11 +165,16 @@ OWN_QUESTIONS = (
         words=("adaptive", "thinking"),
         refused=facts(thinking_form="budget"),
     ),
-    choice("required", {"tool_choice": {"type": "any"}}, SAY.lookup, "tool_choice"),
-    choice("none", {"tool_choice": {"type": "none"}}, SAY.lookup, "tool_choice"),
-    choice("named", {"tool_choice": {"type": "tool", "name": "lookup"}}, SAY.lookup, "tool_choice"),
-    choice("auto", {"tool_choice": {"type": "auto"}}, SAY.lookup, "tool_choice"),
-    shared.choice_without_tools_question({"tool_choice": {"type": "auto"}}, "tool_choice"),
+    *shared.choices(
+        SAY,
+        {
+            "required": {"tool_choice": {"type": "any"}},
+            "none": {"tool_choice": {"type": "none"}},
+            "named": {"tool_choice": {"type": "tool", "name": "lookup"}},
+            "auto": {"tool_choice": {"type": "auto"}},
+        },
+    ),
+    shared.choice_without_tools_question({"tool_choice": {"type": "auto"}}),
     setting(
         "parallel_tool_calls",
         {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dragoman.probe.probe_media import IMAGE
 from dragoman.probe.question import JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
-from dragoman.probe.questions_by_dialect.message_turns import assistant, text, user
+from dragoman.probe.questions_by_dialect.message_turns import assistant, text
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
-from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA, choice, facts, medium, setting
+from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA, facts, setting, settings
 from dragoman.probe.request_form import RequestForm
 
 
@@ -44,22 +44,15 @@ OWN_QUESTIONS = (
         settles="duplicate_documents",
         words=("document",),
     ),
-    medium(
-        "image",
-        (user([text("What is this?"), {"type": "image_url", "image_url": {"url": IMAGE}}]), assistant()),
-        "image_url",
-        "image",
-    ),
+    shared.medium(SAY, "image", {"type": "image_url", "image_url": {"url": IMAGE}}, "image_url", "image"),
     *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
     shared.tool_name_question(SAY, "", "[A-Za-z_][A-Za-z0-9_]*"),
     shared.schema_question(SAY, facts(schema_form="minimal")),
     *shared.odd_setting_questions({"tool_choice": None}),
-    *shared.range_questions("temperature", {"temperature": 1.9}, {"temperature": 0.7}, (2, 1)),
+    *shared.temperature_questions(lambda value: {"temperature": value}),
     setting("top_p", {"p": 0.9}, "p"),
     setting("top_k", {"k": 40}, "k"),
-    setting("seed", {"seed": 7}),
-    setting("frequency_penalty", {"frequency_penalty": 0.1}),
-    setting("presence_penalty", {"presence_penalty": 0.1}),
+    *settings(seed=7, frequency_penalty=0.1, presence_penalty=0.1),
     Question(
         id="both-penalties",
         asks="`frequency_penalty` and `presence_penalty` together",
@@ -71,15 +64,14 @@ OWN_QUESTIONS = (
         alone=True,
     ),
     *shared.stop_questions(
-        lambda count: {"stop_sequences": [f"\n{number}" for number in range(count)]},
+        lambda stops: {"stop_sequences": stops},
         ((6, 5), (1, 0)),
         "stop_sequences",
         stop_max=0,
     ),
-    setting("logprobs", {"logprobs": True}),
-    choice("required", {"tool_choice": "REQUIRED"}, SAY.lookup, "tool_choice"),
-    choice("none", {"tool_choice": "NONE"}, SAY.lookup, "tool_choice"),
-    shared.choice_without_tools_question({"tool_choice": "NONE"}, "tool_choice"),
+    *settings(logprobs=True),
+    *shared.choices(SAY, {"required": {"tool_choice": "REQUIRED"}, "none": {"tool_choice": "NONE"}}),
+    shared.choice_without_tools_question({"tool_choice": "NONE"}),
     *shared.format_questions(
         SAY,
         shared.AnswerFormats(
@@ -94,7 +86,6 @@ OWN_QUESTIONS = (
         asks="thinking",
         topic=Topic.EFFORTS,
         members={"thinking": {"type": "enabled", "token_budget": 1}},
-        words=("thinking",),
         settles="thinking",
     ),
 )

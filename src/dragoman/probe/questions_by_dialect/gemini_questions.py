@@ -8,16 +8,7 @@ from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND, base64_of
 from dragoman.probe.question import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
-from dragoman.probe.questions_by_dialect.question_kinds import (
-    ACCEPTED,
-    ACCEPTS,
-    REFUSES,
-    SCHEMA,
-    choice,
-    facts,
-    medium,
-    setting,
-)
+from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTED, ACCEPTS, SCHEMA, facts, setting
 from dragoman.probe.request_form import RequestForm
 
 
@@ -75,8 +66,7 @@ def _mode(mode: str, **more: Any) -> JsonObject:
 
 
 def _medium(kind: str, type: str, data: str) -> Question:
-    part = {"inlineData": {"mimeType": type, "data": data}}
-    return medium(kind, (_user([_text("What is this?"), part]), SAY.hello), type, kind)
+    return shared.medium(SAY, kind, {"inlineData": {"mimeType": type, "data": data}}, type, kind)
 
 
 SAY = Phrases(
@@ -120,14 +110,7 @@ OWN_QUESTIONS = (
     _medium("image", "image/png", base64_of(IMAGE)),
     _medium("audio", "audio/wav", SOUND),
     _medium("document", "application/pdf", base64_of(DOCUMENT)),
-    Question(
-        id="user-after-tool",
-        asks="the user's words beside a result",
-        topic=Topic.CALLS,
-        turns=(SAY.hi, *SAY.calls("abcdef031"), _user([_RESULT, _text("And now?")]), SAY.hello),
-        settles="user_after_tool",
-        after=("calls",),
-    ),
+    shared.user_after_tool_question(SAY.hi, *SAY.calls("abcdef031"), _user([_RESULT, _text("And now?")]), SAY.hello),
     Question(
         id="call-signature",
         asks="a call of the current turn without a signature",
@@ -140,14 +123,14 @@ OWN_QUESTIONS = (
     shared.tool_name_question(SAY, "[a-zA-Z_][a-zA-Z0-9_.:-]*", "[a-zA-Z_][a-zA-Z0-9_-]*"),
     shared.schema_question(SAY, facts(schema_form="gemini-proto", schema_as="parameters")),
     *shared.odd_setting_questions({"cachedContent": None}),
-    *shared.range_questions("temperature", _config(temperature=1.9), _config(temperature=0.7), (2, 1)),
+    *shared.temperature_questions(lambda value: _config(temperature=value)),
     setting("top_p", _config(topP=0.9), "topP"),
     setting("top_k", _config(topK=40), "topK"),
     setting("seed", _config(seed=7)),
     setting("frequency_penalty", _config(frequencyPenalty=0.1), "frequencyPenalty"),
     setting("presence_penalty", _config(presencePenalty=0.1), "presencePenalty"),
     *shared.stop_questions(
-        lambda count: _config(stopSequences=[f"\n{number}" for number in range(count)]),
+        lambda stops: _config(stopSequences=stops),
         ((6, 5), (1, 0)),
         "stopSequences",
         "stop_sequences",
@@ -160,7 +143,7 @@ OWN_QUESTIONS = (
         topic=Topic.EFFORTS,
         members=_config(thinkingConfig={"thinkingLevel": "LOW"}),
         words=("thinkingLevel", "thinkingConfig"),
-        accepted=Outcome({"thinking": ACCEPTS, "thinking_form": "level"}),
+        accepted=facts(thinking=ACCEPTS, thinking_form="level"),
     ),
     Question(
         id="thinking-budget",
@@ -168,12 +151,11 @@ OWN_QUESTIONS = (
         topic=Topic.EFFORTS,
         members=_config(thinkingConfig={"thinkingBudget": -1}),
         words=("thinkingBudget", "thinkingConfig"),
-        accepted=Outcome({"thinking": ACCEPTS, "thinking_form": "budget"}),
-        refused=Outcome({"thinking": REFUSES}),
+        settles="thinking",
+        accepted=facts(thinking_form="budget"),
         unless=(Condition("effort-low", ACCEPTED),),
     ),
-    choice("required", _mode("ANY"), SAY.lookup, "mode", "toolConfig"),
-    choice("none", _mode("NONE"), SAY.lookup, "mode", "toolConfig"),
+    *shared.choices(SAY, {"required": _mode("ANY"), "none": _mode("NONE")}, "mode", "toolConfig"),
     Question(
         id="choice-named",
         asks="a tool choice that names tools",
@@ -185,8 +167,7 @@ OWN_QUESTIONS = (
         refused=Outcome(adds={"tool_choices": ()}),
         after=("tools",),
     ),
-    choice("auto", _mode("AUTO"), SAY.lookup, "mode", "toolConfig"),
-    choice("validated", _mode("VALIDATED"), SAY.lookup, "mode", "toolConfig"),
+    *shared.choices(SAY, {"auto": _mode("AUTO"), "validated": _mode("VALIDATED")}, "mode", "toolConfig"),
     shared.choice_without_tools_question(_mode("AUTO"), "toolConfig", "tool_config"),
     *shared.format_questions(
         SAY,

@@ -12,7 +12,7 @@ from dragoman.probe.question import JsonObject, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import assistant, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
-from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTS, REFUSES, SCHEMA, facts, medium, setting
+from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA, facts, setting, settings
 from dragoman.probe.request_form import RequestForm
 
 
@@ -62,22 +62,27 @@ OWN_QUESTIONS = (
         settles="reasoning_text",
         words=("thinking",),
     ),
-    medium("image", (user("What is this?", images=[base64_of(IMAGE)]), assistant()), "image", "images"),
+    Question(
+        id="image-bytes",
+        asks="a small image inside a user turn",
+        topic=Topic.TURNS,
+        turns=(user("What is this?", images=[base64_of(IMAGE)]), assistant()),
+        settles="media.image.inline",
+        words=("image", "images"),
+    ),
     *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
     shared.tool_name_question(SAY, "", "[a-zA-Z0-9_-]+"),
     shared.schema_question(SAY, facts(schema_form="minimal")),
     *shared.odd_setting_questions({"keep_alive": None}),
-    *shared.range_questions(
-        "temperature", {"options": {"temperature": 1.9}}, {"options": {"temperature": 0.7}}, (2, 1)
-    ),
+    *shared.temperature_questions(lambda value: {"options": {"temperature": value}}),
     _option("top_p", 0.9),
     _option("top_k", 40),
     _option("min_p", 0.05),
     _option("seed", 7),
     _option("frequency_penalty", 0.1),
     _option("presence_penalty", 0.1),
-    setting("stop", {"options": {"stop": ["\n1"]}}),
-    setting("logprobs", {"logprobs": True}),
+    _option("stop", ["\n1"]),
+    *settings(logprobs=True),
     *shared.format_questions(SAY, shared.AnswerFormats({"format": "json"}, {"format": SCHEMA}, ("format",))),
     Question(
         id="thinking",
@@ -93,8 +98,7 @@ OWN_QUESTIONS = (
         topic=Topic.EFFORTS,
         members={"think": False},
         words=("think", "thinking"),
-        accepted=facts(thinking_off=ACCEPTS),
-        refused=facts(thinking_off=REFUSES),
+        settles="thinking_off",
     ),
 )
 QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

@@ -25,13 +25,11 @@ from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words
 from dragoman.probe.questions_by_dialect.question_kinds import (
     ACCEPTED,
     ACCEPTS,
-    REFUSED,
     REFUSES,
     STRICT_SCHEMA,
-    choice,
     facts,
-    medium,
     setting,
+    settings,
 )
 from dragoman.probe.request_form import RequestForm
 
@@ -57,19 +55,16 @@ FORM = RequestForm(
     ),
     answer="choices",
 )
+_NAMED: JsonObject = {"type": "function", "function": {"name": "lookup"}}
+_ALLOWED: JsonObject = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [_NAMED]}}
 
 
-def _setting(name: str, value: Any, *more: str) -> Question:
-    return setting(name, {name: value}, *more)
+def _medium(kind: str, part: JsonObject, **more: Any) -> Question:
+    return shared.medium(SAY, kind, part, str(part["type"]), kind, **more)
 
 
-def _medium(kind: str, part: JsonObject, *words: str, **more: Any) -> Question:
-    turns = (user([text("What is this?"), part]), assistant())
-    return medium(kind, turns, str(part["type"]), *words, **more)
-
-
-def _choice(form: str, value: Any, **more: Any) -> Question:
-    return choice(form, {"tool_choice": value}, LOOKUP, "tool_choice", **more)
+def _effort(effort: str, **more: Any) -> Question:
+    return shared.effort_question(effort, {"reasoning_effort": effort}, **more)
 
 
 def _schema(**more: Any) -> dict[str, Any]:
@@ -82,7 +77,6 @@ def _limit(name: str, other: str) -> Question:
         asks=f"the token limit as `{name}`",
         topic=Topic.LIMITS,
         members={name: 16},
-        words=(name,),
         refused=facts(limit_name=other),
         unless=(Condition("both-limits", ACCEPTED, ACCEPTED),),
         alone=True,
@@ -100,9 +94,8 @@ FIRST_QUESTIONS = (
         asks="the token limit under both of its names",
         topic=Topic.LIMITS,
         members={"max_tokens": 16, "max_completion_tokens": 16},
-        words=("max_tokens", "max_completion_tokens"),
-        accepted=Outcome({"two_limits": ACCEPTS}, adds={"known_settings": ("max_tokens", "max_completion_tokens")}),
-        refused=facts(two_limits=REFUSES),
+        settles="two_limits",
+        accepted=Outcome(adds={"known_settings": ("max_tokens", "max_completion_tokens")}),
         alone=True,
     ),
     _limit("max_tokens", "max_completion_tokens"),
@@ -172,8 +165,8 @@ OWN_QUESTIONS = (
         asks="thinking sent back as `reasoning`",
         topic=Topic.TURNS,
         turns=(user(), assistant(reasoning="The user greets.")),
-        accepted=facts(reasoning_text=ACCEPTS, reasoning_field="reasoning"),
-        refused=facts(reasoning_text=REFUSES),
+        settles="reasoning_text",
+        accepted=facts(reasoning_field="reasoning"),
         words=("reasoning",),
         unless=(Condition("reasoning-content", ACCEPTED),),
     ),
@@ -185,12 +178,11 @@ OWN_QUESTIONS = (
         settles="empty_calls",
         words=("tool_calls",),
     ),
-    _medium("image", {"type": "image_url", "image_url": {"url": IMAGE}}, "image"),
-    _medium("audio", {"type": "input_audio", "input_audio": {"data": SOUND, "format": "wav"}}, "audio"),
+    _medium("image", {"type": "image_url", "image_url": {"url": IMAGE}}),
+    _medium("audio", {"type": "input_audio", "input_audio": {"data": SOUND, "format": "wav"}}),
     _medium(
         "document",
         {"type": "file", "file": {"filename": "a.pdf", "file_data": DOCUMENT}},
-        "document",
         often_refused=True,
     ),
     Question(
@@ -207,8 +199,8 @@ OWN_QUESTIONS = (
         f"call.{'x' * 50}",
         id="odd-call-id",
         asks="a long call id with dots",
-        accepted=facts(call_id_pattern="", odd_call_id=ACCEPTS),
-        refused=facts(odd_call_id=REFUSES),
+        settles="odd_call_id",
+        accepted=facts(call_id_pattern=""),
     ),
     _call_id(
         f"call.{'y' * 35}",
@@ -244,90 +236,53 @@ OWN_QUESTIONS = (
     shared.tool_name_question(SAY, "", "[a-zA-Z0-9_-]+"),
     shared.strict_question(function("strict_lookup", strict=True, parameters=STRICT_SCHEMA)),
     setting("parallel_tool_calls", {"parallel_tool_calls": True}, tools=(LOOKUP,)),
-    Question(
-        id="custom-tool",
-        asks="a tool that takes plain text",
-        topic=Topic.TOOLS,
-        tools=({"type": "custom", "custom": {"name": "note", "description": "Note."}},),
-        settles="custom_tools",
-        words=("custom",),
-        after=("tools",),
-    ),
+    shared.text_tool_question({"type": "custom", "custom": {"name": "note", "description": "Note."}}),
     *shared.odd_setting_questions({"tool_choice": None}),
-    *shared.range_questions("temperature", {"temperature": 1.9}, {"temperature": 0.7}, (2, 1)),
-    _setting("top_p", 0.9),
-    _setting("seed", 7),
+    *shared.temperature_questions(lambda value: {"temperature": value}),
+    *settings(top_p=0.9, seed=7),
     Question(
         id="random-seed",
         asks="the seed as `random_seed`",
         topic=Topic.SETTINGS,
         members={"random_seed": 7},
-        words=("random_seed",),
         accepted=Outcome({"seed_name": "random_seed", "settings": {"seed": {"support": ACCEPTS}}}),
         unless=(Condition("setting-seed", ACCEPTED),),
     ),
-    _setting("frequency_penalty", 0.1),
-    _setting("presence_penalty", 0.1),
-    *shared.stop_questions(
-        lambda count: {"stop": [f"\n{number}" for number in range(count)]}, ((5, 4), (4, 1), (1, 0))
-    ),
+    *settings(frequency_penalty=0.1, presence_penalty=0.1),
+    *shared.stop_questions(lambda stops: {"stop": stops}, ((5, 4), (4, 1), (1, 0))),
     Question(
         id="setting-logprobs",
         asks="the settings `logprobs` and `top_logprobs`",
         topic=Topic.SETTINGS,
         members={"logprobs": True, "top_logprobs": 1},
-        words=("logprobs", "top_logprobs"),
         accepted=Outcome({"settings": {"logprobs": {"support": ACCEPTS}, "top_logprobs": {"support": ACCEPTS}}}),
         refused=Outcome({"settings": {"logprobs": {"support": REFUSES}, "top_logprobs": {"support": REFUSES}}}),
     ),
-    _setting("user", "probe"),
-    _setting("service_tier", "auto"),
-    _setting("store", False),
-    _setting("verbosity", "medium"),
-    _setting("prompt_cache_key", "probe"),
-    _setting("top_k", 40),
-    _setting("min_p", 0.05),
-    Question(
-        id="effort-low",
-        asks="the reasoning effort `low`",
-        topic=Topic.EFFORTS,
-        members={"reasoning_effort": "low"},
-        words=("reasoning_effort",),
-        accepted=facts(thinking=ACCEPTS),
-        refused=facts(thinking=REFUSES),
-    ),
-    Question(
-        id="effort-high",
+    *settings(user="probe", service_tier="auto", store=False, verbosity="medium", prompt_cache_key="probe"),
+    *settings(top_k=40, min_p=0.05),
+    _effort("low", settles="thinking"),
+    _effort(
+        "high",
         often_refused=True,
-        asks="the reasoning effort `high`",
-        topic=Topic.EFFORTS,
-        members={"reasoning_effort": "high"},
-        words=("reasoning_effort",),
-        accepted=Outcome({"thinking": ACCEPTS}, adds={"efforts": ("high",)}),
-        refused=facts(thinking=REFUSES),
+        settles="thinking",
+        accepted=Outcome(adds={"efforts": ("high",)}),
         unless=(Condition("effort-low", ACCEPTED),),
     ),
-    Question(
-        id="effort-none",
-        asks="the reasoning effort `none`",
-        topic=Topic.EFFORTS,
-        members={"reasoning_effort": "none"},
-        words=("reasoning_effort",),
+    _effort(
+        "none",
         accepted=Outcome(adds={"efforts": ("none",)}),
         unless=(Condition("effort-low", ACCEPTED),),
         after=("effort-high",),
     ),
-    _choice("required", "required"),
-    _choice("none", "none"),
-    _choice("named", {"type": "function", "function": {"name": "lookup"}}),
-    _choice("auto", "auto"),
-    _choice(
-        "allowed",
+    *shared.choices(
+        SAY,
         {
-            "type": "allowed_tools",
-            "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "lookup"}}]},
+            "required": {"tool_choice": "required"},
+            "none": {"tool_choice": "none"},
+            "named": {"tool_choice": _NAMED},
+            "auto": {"tool_choice": "auto"},
+            "allowed": {"tool_choice": _ALLOWED},
         },
-        unless=(Condition("choice-named", REFUSED, REFUSED),),
     ),
     Question(
         id="odd-choice",
@@ -339,7 +294,7 @@ OWN_QUESTIONS = (
         settles="odd_choice",
         after=("tools",),
     ),
-    shared.choice_without_tools_question({"tool_choice": "auto"}, "tool_choice"),
+    shared.choice_without_tools_question({"tool_choice": "auto"}),
     Question(
         id="json-without-word",
         asks="JSON while no message says the word",
@@ -347,8 +302,9 @@ OWN_QUESTIONS = (
         members={"response_format": {"type": "json_object"}},
         words=("response_format", "json_object", "json"),
         toolless=True,
-        accepted=Outcome({"json_word": ACCEPTS}, adds={"response_formats": ("text", "json")}),
-        refused=Outcome({"json_word": REFUSES}, adds={"response_formats": ("text",)}),
+        settles="json_word",
+        accepted=Outcome(adds={"response_formats": ("text", "json")}),
+        refused=Outcome(adds={"response_formats": ("text",)}),
     ),
     Question(
         id="json",

@@ -7,20 +7,11 @@ from typing import Any
 import msgspec
 
 from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
-from dragoman.probe.question import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.question import JsonObject, Question
 from dragoman.probe.questions_by_dialect import shared_questions as shared
-from dragoman.probe.questions_by_dialect.message_turns import assistant, user
+from dragoman.probe.questions_by_dialect.message_turns import assistant
 from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
-from dragoman.probe.questions_by_dialect.question_kinds import (
-    ACCEPTS,
-    REFUSED,
-    REFUSES,
-    STRICT_SCHEMA,
-    choice,
-    facts,
-    medium,
-    setting,
-)
+from dragoman.probe.questions_by_dialect.question_kinds import STRICT_SCHEMA, facts, setting, settings
 from dragoman.probe.request_form import RequestForm
 
 
@@ -67,7 +58,11 @@ _ALLOWED: JsonObject = {"type": "allowed_tools", "mode": "auto", "tools": [{"typ
 
 
 def _medium(kind: str, part: JsonObject) -> Question:
-    return medium(kind, (user([_text("What is this?"), part]), assistant()), str(part["type"]))
+    return shared.medium(SAY, kind, part, str(part["type"]))
+
+
+def _effort(effort: str, **more: Any) -> Question:
+    return shared.effort_question(effort, {"reasoning": {"effort": effort}}, "reasoning", "effort", **more)
 
 
 OWN_QUESTIONS = (
@@ -87,56 +82,26 @@ OWN_QUESTIONS = (
     shared.tool_name_question(SAY, "", "[a-zA-Z0-9_-]+"),
     shared.schema_question(SAY, facts(schema_form="minimal")),
     shared.strict_question(_tool("strict_lookup", "Look up.", STRICT_SCHEMA, True)),
-    Question(
-        id="custom-tool",
-        asks="a tool that takes plain text",
-        topic=Topic.TOOLS,
-        tools=({"type": "custom", "name": "note", "description": "Note."},),
-        settles="custom_tools",
-        words=("custom",),
-        after=("tools",),
-    ),
+    shared.text_tool_question({"type": "custom", "name": "note", "description": "Note."}),
     setting("parallel_tool_calls", {"parallel_tool_calls": True}, tools=(SAY.lookup,)),
     *shared.odd_setting_questions({"tool_choice": None}),
-    *shared.range_questions("temperature", {"temperature": 1.9}, {"temperature": 0.7}, (2, 1)),
-    setting("top_p", {"top_p": 0.9}),
-    setting("top_logprobs", {"top_logprobs": 1}),
-    setting("user", {"user": "probe"}),
-    setting("service_tier", {"service_tier": "auto"}),
-    setting("metadata", {"metadata": {"purpose": "probe"}}),
-    setting("prompt_cache_key", {"prompt_cache_key": "probe"}),
+    *shared.temperature_questions(lambda value: {"temperature": value}),
+    *settings(top_p=0.9, top_logprobs=1, user="probe", service_tier="auto", metadata={"purpose": "probe"}),
+    *settings(prompt_cache_key="probe"),
     setting("verbosity", {"text": {"verbosity": "low"}}),
-    Question(
-        id="effort-low",
-        asks="the reasoning effort `low`",
-        topic=Topic.EFFORTS,
-        members={"reasoning": {"effort": "low"}},
-        words=("reasoning", "effort"),
-        accepted=facts(thinking=ACCEPTS),
-        refused=facts(thinking=REFUSES),
+    _effort("low", settles="thinking"),
+    _effort("none", settles="thinking_off", after=("effort-low",)),
+    *shared.choices(
+        SAY,
+        {
+            "required": {"tool_choice": "required"},
+            "none": {"tool_choice": "none"},
+            "named": {"tool_choice": {"type": "function", "name": "lookup"}},
+            "auto": {"tool_choice": "auto"},
+            "allowed": {"tool_choice": _ALLOWED},
+        },
     ),
-    Question(
-        id="effort-none",
-        asks="the reasoning effort `none`",
-        topic=Topic.EFFORTS,
-        members={"reasoning": {"effort": "none"}},
-        words=("reasoning", "effort"),
-        accepted=Outcome({"thinking_off": ACCEPTS}),
-        refused=Outcome({"thinking_off": REFUSES}),
-        after=("effort-low",),
-    ),
-    choice("required", {"tool_choice": "required"}, SAY.lookup, "tool_choice"),
-    choice("none", {"tool_choice": "none"}, SAY.lookup, "tool_choice"),
-    choice("named", {"tool_choice": {"type": "function", "name": "lookup"}}, SAY.lookup, "tool_choice"),
-    choice("auto", {"tool_choice": "auto"}, SAY.lookup, "tool_choice"),
-    choice(
-        "allowed",
-        {"tool_choice": _ALLOWED},
-        SAY.lookup,
-        "tool_choice",
-        unless=(Condition("choice-named", REFUSED, REFUSED),),
-    ),
-    shared.choice_without_tools_question({"tool_choice": "auto"}, "tool_choice"),
+    shared.choice_without_tools_question({"tool_choice": "auto"}),
     *shared.format_questions(
         SAY,
         shared.AnswerFormats(

@@ -1,7 +1,8 @@
-"""Questions that every dialect has in its own words: a setting, a medium, a tool choice."""
+"""What questions are made of: verdicts, facts that follow from them, schemas of tools, and the simplest kind."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dragoman.probe.question import JsonObject, Outcome, Question, Topic, Verdict
@@ -25,38 +26,12 @@ def setting(name: str, members: JsonObject, *words: str, tools: tuple[JsonObject
         topic=Topic.TOOLS if tools else Topic.SETTINGS,
         tools=tools,
         members=members,
-        accepted=Outcome({"settings": {name: {"support": ACCEPTS}}}),
-        refused=Outcome({"settings": {name: {"support": REFUSES}}}),
+        settles=f"settings.{name}.support",
         words=(name, *words),
         after=("tools",) if tools else (),
     )
 
 
-def medium(kind: str, turns: tuple[JsonObject, ...], *words: str, **more: Any) -> Question:
-    """A small file inside a user turn."""
-    return Question(
-        id=f"{kind}-bytes",
-        asks=f"a small {kind} inside a user turn",
-        topic=Topic.TURNS,
-        turns=turns,
-        accepted=Outcome({"media": {kind: {"inline": ACCEPTS}}}),
-        refused=Outcome({"media": {kind: {"inline": REFUSES}}}),
-        words=words,
-        **more,
-    )
-
-
-def choice(form: str, members: JsonObject, tool: JsonObject, *words: str, **more: Any) -> Question:
-    """A form of the tool choice."""
-    return Question(
-        id=f"choice-{form}",
-        asks=f"the tool choice `{form}`",
-        topic=Topic.FORMS,
-        tools=(tool,),
-        members=members,
-        accepted=Outcome(adds={"tool_choices": (form,)}),
-        refused=Outcome(adds={"tool_choices": ()}),
-        words=words,
-        after=("tools",),
-        **more,
-    )
+def settings(**values: Any) -> Iterator[Question]:
+    """Settings that are top-level members by the names of their facts."""
+    return (setting(name, {name: value}) for name, value in values.items())

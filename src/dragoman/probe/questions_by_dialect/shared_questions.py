@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from dragoman.probe.question import NO_OUTCOME, Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect.message_turns import assistant, text, user
 from dragoman.probe.questions_by_dialect.phrases import Phrases
-from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTED, ACCEPTS, REFUSES, SCHEMA, facts
+from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTED, ACCEPTS, REFUSED, REFUSES, SCHEMA, facts
 
 RICH_SCHEMA: JsonObject = {
     "type": "object",
@@ -150,8 +150,9 @@ def call_id_questions(say: Phrases, pattern: str) -> Iterator[Question]:
         asks="a long call id with dots",
         topic=Topic.CALLS,
         turns=say.answered(odd),
-        accepted=facts(call_id_pattern="", odd_call_id=ACCEPTS),
-        refused=facts(call_id_pattern=pattern, odd_call_id=REFUSES),
+        settles="odd_call_id",
+        accepted=facts(call_id_pattern=""),
+        refused=facts(call_id_pattern=pattern),
         words=("id", odd),
         after=("calls",),
     )
@@ -197,6 +198,18 @@ def strict_question(tool: JsonObject) -> Question:
     )
 
 
+def text_tool_question(tool: JsonObject) -> Question:
+    return Question(
+        id="custom-tool",
+        asks="a tool that takes plain text",
+        topic=Topic.TOOLS,
+        tools=(tool,),
+        settles="custom_tools",
+        words=("custom",),
+        after=("tools",),
+    )
+
+
 def odd_setting_questions(null: JsonObject) -> Iterator[Question]:
     """`null`: a top-level member that is null."""
     yield Question(
@@ -206,7 +219,6 @@ def odd_setting_questions(null: JsonObject) -> Iterator[Question]:
         topic=Topic.SETTINGS,
         members={"tools": []},
         settles="empty_tools",
-        words=("tools",),
     )
     yield Question(
         id="unknown-setting",
@@ -214,7 +226,6 @@ def odd_setting_questions(null: JsonObject) -> Iterator[Question]:
         topic=Topic.SETTINGS,
         members={"x_probe": 1},
         settles="unknown_settings",
-        words=("x_probe",),
     )
     yield Question(
         id="null-setting",
@@ -222,39 +233,33 @@ def odd_setting_questions(null: JsonObject) -> Iterator[Question]:
         topic=Topic.SETTINGS,
         members=null,
         settles="null_settings",
-        words=tuple(null),
     )
 
 
-def range_questions(
-    name: str, high: JsonObject, low: JsonObject, most: tuple[float, float], *words: str
-) -> Iterator[Question]:
-    """A setting with a high value, then with an ordinary one. `most`: the greatest value in the one case and the
-    other."""
-    accepted = {"support": ACCEPTS}
+def temperature_questions(write: Callable[[float], JsonObject], high: float = 1.9) -> Iterator[Question]:
+    """A high temperature, then an ordinary one."""
     yield Question(
-        id=f"{name}-high",
-        asks=f"a high `{name}`",
+        id="temperature-high",
+        asks="a high `temperature`",
         topic=Topic.SETTINGS,
-        members=high,
-        accepted=Outcome({"settings": {name: {**accepted, "max": most[0]}}}),
-        refused=Outcome({"settings": {name: {"max": most[1]}}}),
-        words=(name, *words),
+        members=write(high),
+        accepted=Outcome({"settings": {"temperature": {"support": ACCEPTS, "max": 2}}}),
+        refused=Outcome({"settings": {"temperature": {"max": 1}}}),
+        words=("temperature",),
     )
     yield Question(
-        id=name,
-        asks=f"the setting `{name}`",
+        id="temperature",
+        asks="the setting `temperature`",
         topic=Topic.SETTINGS,
-        members=low,
-        accepted=Outcome({"settings": {name: accepted}}),
-        refused=Outcome({"settings": {name: {"support": REFUSES}}}),
-        words=(name, *words),
-        unless=(Condition(f"{name}-high", ACCEPTED, ACCEPTED),),
+        members=write(0.7),
+        settles="settings.temperature.support",
+        words=("temperature",),
+        unless=(Condition("temperature-high", ACCEPTED, ACCEPTED),),
     )
 
 
 def stop_questions(
-    write: Callable[[int], JsonObject], steps: tuple[tuple[int, int], ...], *words: str, **unbounded: Any
+    write: Callable[[list[str]], JsonObject], steps: tuple[tuple[int, int], ...], *words: str, **unbounded: Any
 ) -> Iterator[Question]:
     """Stop sequences: so many, and how many there may be if those are refused; the most first. `unbounded`: facts that
     follow if even those are accepted."""
@@ -264,11 +269,39 @@ def stop_questions(
             id=f"stops-{count}",
             asks=f"{count} stop sequences" if count > 1 else "one stop sequence",
             topic=Topic.SETTINGS,
-            members=write(count),
+            members=write([f"\n{number}" for number in range(count)]),
             accepted=Outcome({**taken, **(unbounded if at == 0 else {})}),
             refused=Outcome({"stop_max": most, **({} if most else refused)}),
             words=("stop", *words),
             unless=tuple(Condition(f"stops-{more}", ACCEPTED, ACCEPTED) for more, _ in steps[:at]),
+        )
+
+
+def effort_question(effort: str, members: JsonObject, *words: str, **more: Any) -> Question:
+    return Question(
+        id=f"effort-{effort}",
+        asks=f"the reasoning effort `{effort}`",
+        topic=Topic.EFFORTS,
+        members=members,
+        words=words,
+        **more,
+    )
+
+
+def choices(say: Phrases, forms: Mapping[str, JsonObject], *words: str) -> Iterator[Question]:
+    """Forms of the tool choice, by the words of facts for them."""
+    for form, members in forms.items():
+        yield Question(
+            id=f"choice-{form}",
+            asks=f"the tool choice `{form}`",
+            topic=Topic.FORMS,
+            tools=(say.lookup,),
+            members=members,
+            accepted=Outcome(adds={"tool_choices": (form,)}),
+            refused=Outcome(adds={"tool_choices": ()}),
+            words=words,
+            unless=(Condition("choice-named", REFUSED, REFUSED),) if form == "allowed" else (),
+            after=("tools",),
         )
 
 
@@ -304,8 +337,8 @@ def format_questions(say: Phrases, formats: AnswerFormats) -> Iterator[Question]
         closing=closing,
         tools=(say.lookup,),
         members=formats.schema,
-        accepted=Outcome({"format_with_tools": ACCEPTS}, adds={"response_formats": (*plain, "schema")}),
-        refused=Outcome({"format_with_tools": REFUSES}),
+        settles="format_with_tools",
+        accepted=Outcome(adds={"response_formats": (*plain, "schema")}),
         words=formats.words,
         after=("tools",),
     )
@@ -344,6 +377,30 @@ def reasoning_text_question(asks: str, *turns: JsonObject, words: tuple[str, ...
         turns=turns,
         settles="reasoning_text",
         words=words,
+    )
+
+
+def medium(say: Phrases, kind: str, part: JsonObject, *words: str, **more: Any) -> Question:
+    """A small file inside a user turn."""
+    return Question(
+        id=f"{kind}-bytes",
+        asks=f"a small {kind} inside a user turn",
+        topic=Topic.TURNS,
+        turns=(say.user([say.text("What is this?"), part]), say.hello),
+        settles=f"media.{kind}.inline",
+        words=words,
+        **more,
+    )
+
+
+def user_after_tool_question(*turns: JsonObject) -> Question:
+    return Question(
+        id="user-after-tool",
+        asks="the user's words beside a result",
+        topic=Topic.CALLS,
+        turns=turns,
+        settles="user_after_tool",
+        after=("calls",),
     )
 
 
