@@ -172,7 +172,7 @@ CASES: dict[str, Case] = {
     ),
     "block-unread": Case(
         ("The encrypted content c2Vh...bGVk could not be verified.", UNDECRYPTED),
-        {"refused_blocks": ["ghost_snapshot", "other", "compaction"]},
+        {"refused_blocks": ["ghost_snapshot", "other", "custom_tool_call", "compaction"]},
         {"input": [COMPACTED, HI]},
         lambda body: [item.get("type") for item in body["input"]],
         ["compaction", None],
@@ -186,13 +186,63 @@ CASES: dict[str, Case] = {
             "Invalid value: 'agent_message'. Supported values are: 'message', 'function_call', and 'reasoning'.",
             "input.1: Input tag 'agent_message' found using 'type' does not match any of the expected tags: 'message'",
         ),
-        {"refused_blocks": ["ghost_snapshot", "other", "agent_message"]},
+        {"refused_blocks": ["ghost_snapshot", "other", "custom_tool_call", "agent_message"]},
         {"input": [HI, {"type": "agent_message", "author": "a", "content": [{"type": "input_text", "text": "Go"}]}]},
         lambda body: body["input"][1]["type"],
         "agent_message",
         "message",
         target="openai-responses/gpt-5",
         source="openai-responses",
+    ),
+    "item-parted": Case(
+        (
+            "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+            "Item 'msg_1' of type 'message' was provided without its required 'reasoning' item: 'rs_1'.",
+            "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.",
+        ),
+        {"kept_items": "refuses"},
+        {"input": [HI, {"type": "message", "id": "msg_1", "role": "assistant", "content": "Hello"}, HI]},
+        lambda body: body["input"][1].get("id"),
+        "msg_1",
+        None,
+        target="openai-responses/gpt-5",
+        source="openai-responses",
+        lasting=False,
+    ),
+    "item-not-found": Case(
+        (
+            "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false. Try again with "
+            "`store` set to true, or remove this item from your input.",
+            "Item with id 'rs_1' not found. Items are not persisted for Zero Data Retention organizations.",
+        ),
+        {"kept_items": "refuses"},
+        {"input": [HI, {"type": "item_reference", "id": "rs_1"}, {"role": "assistant", "content": "Hello"}, HI]},
+        lambda body: [item.get("type", item.get("role")) for item in body["input"]],
+        ["user", "item_reference", "assistant", "user"],
+        ["user", "assistant", "user"],
+        target="openai-responses/gpt-5",
+        source="openai-responses",
+        lasting=False,
+        status=404,
+    ),
+    "tool-unknown": Case(
+        (
+            "tools[5].type: unknown variant `namespace`, expected one of `function`, `web_search`, `mcp`",
+            "Invalid value: 'namespace'. Supported values are: 'code_interpreter', 'function', and 'web_search'.",
+        ),
+        {"native_tools": ["*", "!namespace"]},
+        {
+            "input": [HI],
+            "tools": [
+                {"type": "namespace", "name": "n", "description": "N.", "tools": [{"type": "function", "name": "f"}]}
+            ],
+        },
+        lambda body: body["tools"][0]["name"],
+        "n",
+        "n__f",
+        target="openai-responses/gpt-5",
+        source="openai-responses",
+        status=422,
     ),
     "signature-refused": Case(
         (
@@ -1198,6 +1248,37 @@ def test_the_name_on_the_wire_finds_its_setting(says: str, facts: dict[str, Any]
     assert learnt.facts == facts
 
 
+@pytest.mark.parametrize(
+    ("says", "tool", "facts"),
+    [
+        ("The local_shell tool is no longer supported.", "local_shell", {"native_tools": ["*", "!local_shell"]}),
+        (
+            "Hosted tool 'web_search_preview' is not supported with gpt-5-2025-08-07.",
+            "web_search_preview",
+            {"native_tools": ["*", "!web_search_preview"]},
+        ),
+        ("tools[1].type: unknown variant `custom`, expected `function`", "custom", {"custom_tools": "refuses"}),
+        ("Invalid value: 'fast'. Supported values are: 'auto'.", "web_search", None),
+    ],
+)
+def test_a_tool_that_the_provider_has_no_more(says: str, tool: str, facts: dict[str, Any] | None) -> None:
+    given = {"type": tool, "name": "run"} if tool == "custom" else {"type": tool}
+    ask = read({"input": [HI], "tools": [given]}, source="openai-responses")
+    target = PROFILES.target("openai-responses/gpt-5")
+    learnt = learn(Failure(FailureKind.BAD_REQUEST, says, status=400), target.facts, ask.conversation)
+    assert (learnt and learnt.facts) == facts
+
+
+def test_an_item_of_a_run_without_its_thought_is_told_in_words() -> None:
+    run = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}}
+    ask = read({"input": [HI, run, HELLO, HI]}, source="openai-responses")
+    says = "Item 'ws_1' of type 'web_search_call' was provided without its required 'reasoning' item: 'rs_1'."
+    target = PROFILES.target("openai-responses/gpt-5")
+    learnt = learn(Failure(FailureKind.BAD_REQUEST, says, status=400), target.facts, ask.conversation)
+    assert learnt is not None
+    assert learnt.facts["refused_blocks"][-1] == "web_search_call"
+
+
 def test_a_second_refused_field_joins_the_first() -> None:
     target = patched(neutral(CHAT), Layer("lesson", {"refused_settings": ["one"]}))
     learnt = refused("Unknown parameter: 'two'.", target)
@@ -1286,7 +1367,7 @@ def test_other_refusals_teach_nothing(says: str) -> None:
         ("The encrypted content Z0FB...dnZ2c= could not be verified.", {"reasoning_trusted": False}),
         (
             "The encrypted content c2Vh...bGVk could not be verified.",
-            {"refused_blocks": ["ghost_snapshot", "other", "compaction"]},
+            {"refused_blocks": ["ghost_snapshot", "other", "custom_tool_call", "compaction"]},
         ),
     ],
 )

@@ -176,3 +176,30 @@ def test_thinking_between_two_messages_of_one_turn(identity: str | None) -> None
     assert ("item-id-form", "/input/2", "metadata", False) in done.changes
     whole = {"input": [HI, message("msg_1"), {**THOUGHT, "id": "rs_1"}, message("msg_2", "Bye"), HI]}
     assert not sent(whole, "openai-responses/gpt-5.6", source=RESPONSES).changes
+
+
+SEALED = "gAAAAAB" + "a" * 91
+
+
+def test_a_sealed_thought_under_another_id_stays_without_it() -> None:
+    thought = {"type": "reasoning", "summary": [], "encrypted_content": SEALED}
+    done = sent({"input": [HI, {**thought, "id": "item_1"}, message("msg_1"), HI]}, "openai-responses/gpt-5.6")
+    assert done.json["input"][1] == thought
+    assert done.changes == [("item-id-form", "/input/1", "metadata", False)]
+
+
+def test_a_target_that_keeps_nothing() -> None:
+    """No id is left, nor thinking that is nothing else. A reference to a message is: its words are nowhere else."""
+    refers = [{"type": "item_reference", "id": name} for name in ("rs_3", "msg_3")]
+    given = [
+        HI,
+        {**THOUGHT, "id": "rs_1"},
+        {**THOUGHT, "id": "rs_2", "encrypted_content": SEALED},
+        message("msg_1"),
+        CALL,
+    ]
+    known = facts(RESPONSES, item_ids=OWN.item_ids, kept_items="refuses", reasoning_states=["encrypted_content"])
+    done = run(item_id_form, {"input": [*given, {**OUTPUT, "id": "fco_1"}, *refers, HI]}, known, source=RESPONSES)
+    assert [one.get("id") for one in done.json["input"]] == [None, None, None, None, None, "msg_3", None]
+    assert done.json["input"][1]["encrypted_content"] == SEALED
+    assert len(done.did) == 5

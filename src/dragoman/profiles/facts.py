@@ -589,6 +589,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     item_ids: Annotated[
         Mapping[str, str], Meta(description="how the ids of items begin: reasoning, call, message")
     ] = {}
+    kept_items: Annotated[Stance, Meta(description="items that it keeps, by their ids (if it has `item_ids`)")] = (
+        ACCEPTS
+    )
     lone_reasoning: Annotated[Stance, Meta(description="thinking at the end of an assistant's turn")] = ACCEPTS
     empty_thinking: Annotated[Stance, Meta(description="signed thinking without its text")] = ACCEPTS
     reasoning_required: Annotated[Need, Meta(description="when thinking must come back")] = Need.NEVER

@@ -17,6 +17,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Role, find_waiting_results
 from dragoman.conversation.parts import CHAT_FIELDS, Opaque, Reasoning, Result, StateKind
 from dragoman.conversation.settings import Effort
+from dragoman.conversation.tools import NativeTool
 from dragoman.dialects.registry import list_names
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemCount, SystemPlace, Turn
 from dragoman.profiles.profile import merge
@@ -90,6 +91,28 @@ def unknown_block(refusal: Recognised) -> Patch | None:
     kind = refusal.match["kind"] or refusal.match["tag"]
     known = all(block.kind != kind for block in _blocks(refusal))
     return None if known else {"refused_blocks": [*refusal.facts.refused_blocks, kind]}
+
+
+def keeps_no_items(refusal: Recognised) -> Patch | None:
+    """An item is not there that others name or belong to. One of a run, which needs its id, is told in words."""
+    facts, kind = refusal.facts, refusal.match.groupdict().get("kind")
+    patch: Patch = {}
+    if facts.item_ids and facts.kept_items is not Stance.REFUSES:
+        patch["kept_items"] = REFUSES
+    if kind and any(block.kind == kind for block in _blocks(refusal)):
+        patch["refused_blocks"] = [*facts.refused_blocks, kind]
+    return patch or None
+
+
+def unknown_tool(refusal: Recognised) -> Patch | None:
+    """A kind of tool that the target does not have."""
+    facts, kind = refusal.facts, next(filter(None, refusal.match.groups()))
+    if kind == "custom":
+        return {"custom_tools": REFUSES} if facts.custom_tools is not Stance.REFUSES else None
+    sent = {tool.kind for tool in refusal.conversation.tools if isinstance(tool, NativeTool)}
+    if kind not in sent.union(facts.provider_tools.values()) or f"!{kind}" in facts.native_tools:
+        return None
+    return {"native_tools": [*facts.native_tools, f"!{kind}"]}
 
 
 def fixed(**patch: Any) -> Callable[[Recognised], Patch | None]:

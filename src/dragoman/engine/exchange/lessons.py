@@ -120,6 +120,19 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.unknown_block,
     ),
     _lesson(
+        "item-parted",
+        r"item '[\w-]{1,120}' of type '(?P<kind>\w{1,60})' was provided without its required ",
+        corrections.keeps_no_items,
+        lasting=False,
+    ),
+    _lesson("item-not-found", r"item with id '[\w-]{1,120}' not found", corrections.keeps_no_items, lasting=False),
+    _lesson(
+        "tool-unknown",
+        r"tools\[\d{1,5}\]\.type: unknown variant [`'](\w{1,60})[`']|the (\w{1,60}) tool is no longer supported|"
+        r"hosted tool '(\w{1,60})' is not supported|invalid value: '(\w{1,60})'\. supported values are: ",
+        corrections.unknown_tool,
+    ),
+    _lesson(
         "signature-refused",
         r"thought signature is not valid|(corrupted|invalid) thought signature|"
         r"invalid .?(signature|data).? in .?(redacted_)?thinking|encrypted content .{1,200}? could not be verified|"

@@ -2,10 +2,14 @@
 
 The Responses API knows its items by their ids (`rs_…`, `fc_…`, `msg_…`) and refuses ids of another form. An id of
 another form is taken off, because a call is also known by its call id and a message by its place. So is one that an
-earlier item has; a block that stands there twice stays once. Thinking under such an id is left out. So is thinking that
-OpenAI keeps if the message after it does not name its id or loses it, and thinking that stands there twice. With
-`store: false` OpenAI keeps none: thinking that it can decrypt stays without such a message, and other thinking under an
-id is left out.
+earlier item has; a block that stands there twice stays once. Thinking under such an id stays without it if OpenAI can
+decrypt it, and is left out otherwise. So is thinking that OpenAI keeps if the message after it does not name its id or
+loses it, and thinking that stands there twice. With `store: false` OpenAI keeps none: thinking that it can decrypt
+stays without such a message, and other thinking under an id is left out.
+
+OpenAI also refuses an item that it keeps without the others that it came with, and one that it does not find, as for
+organisations whose items it never keeps. Once it has said so (fact `kept_items`), all ids are taken off, and thinking
+that it cannot decrypt is left out, and so are references to thinking.
 
 Loses metadata.
 
@@ -31,7 +35,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import REFERENCE, Call, Extras, Opaque, Part, Reasoning, Result, Text
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
 from dragoman.rules.rule import rule
@@ -52,7 +56,7 @@ Followers = Mapping[int, Part | None]
 )
 def item_id_form(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    is_kept = conversation.settings.store is not False
+    is_kept = conversation.settings.store is not False and facts.kept_items is not Stance.REFUSES
     if _are_in_order(conversation.messages, facts, is_kept):
         return Rewrite(conversation)
     notes: list[Note] = []
@@ -69,6 +73,8 @@ def item_id_form(conversation: Conversation, context: Context) -> Rewrite:
 def _are_in_order(messages: Sequence[Message], facts: Facts, is_kept: bool) -> bool:
     """Whether every id has its form and is there once, and no thinking has lost its words, as in most histories. One
     loop on purpose: a call for each part would take five times as long."""
+    if facts.kept_items is Stance.REFUSES:
+        return False
     forms = {kind: b'"' + form.encode() for kind, form in facts.item_ids.items()}
     of_message = forms.get("message", b'"')
     ids_of = {kind: (ID, forms.get(name, b'"')) for kind, name in _NAMED.items()}
@@ -114,10 +120,16 @@ def _clean(message: Message, facts: Facts, followers: Followers | None, seen: se
     parts: list[Part] = []
     for part in message.parts:
         if type(part) is Reasoning:
-            if _lost(part, followers, seen, facts):
+            if _is_named_oddly(part, facts) and _is_proven(part, facts):
+                notes.append(Note("took off the id of thinking", message, part, before=part.extras))
+                part = replace(part, extras=part.extras.without(_IDS) if part.extras is not None else None)
+            elif _lost(part, followers, seen, facts):
                 notes.append(Note("left out thinking that only another provider keeps", message, part, before=part))
                 continue
         elif type(part) is Opaque:
+            if facts.kept_items is Stance.REFUSES and _names_thinking(part, facts):
+                notes.append(Note("left out a reference to thinking that is not kept", message, part, before=part))
+                continue
             if _is_repeated(part, seen):
                 notes.append(
                     Note("left out a block that stands there twice", message, part, loses=Loss.NOTHING, before=part)
@@ -134,6 +146,15 @@ def _clean(message: Message, facts: Facts, followers: Followers | None, seen: se
     return (
         message if len(parts) == len(message.parts) and _same(parts, message) else replace(message, parts=tuple(parts))
     )
+
+
+def _is_named_oddly(part: Reasoning, facts: Facts) -> bool:
+    identity = part.extras.fields.get(ID) if part.extras is not None else None
+    return identity is not None and not _fits(identity, "reasoning", facts)
+
+
+def _names_thinking(block: Opaque, facts: Facts) -> bool:
+    return block.kind == REFERENCE and f'"{facts.item_ids.get("reasoning", "")}'.encode() in block.json
 
 
 def _same(parts: list[Part], message: Message) -> bool:
@@ -189,6 +210,8 @@ def _unfit(literal: bytes | None, kind: str, facts: Facts, seen: set[bytes]) -> 
     """What is wrong with an id, if anything is."""
     if literal is None:
         return ""
+    if facts.kept_items is Stance.REFUSES:
+        return "under which nothing is kept"
     if not _fits(literal, kind, facts):
         return "of another form"
     if literal in seen:
@@ -198,4 +221,5 @@ def _unfit(literal: bytes | None, kind: str, facts: Facts, seen: set[bytes]) -> 
 
 
 def _fits(literal: bytes, kind: str, facts: Facts) -> bool:
-    return literal[1:].startswith(facts.item_ids.get(kind, "").encode())
+    kept = facts.kept_items is not Stance.REFUSES
+    return kept and literal[1:].startswith(facts.item_ids.get(kind, "").encode())
