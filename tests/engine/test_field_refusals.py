@@ -144,6 +144,60 @@ CASES |= {
         "openai-chat", asked(HI, {"role": "assistant", "content": "Hello"}, HI), IMAGE_MODELS, arrives=(SKIP,)
     ),
 }
+GEMINI = ("gemini/gemini-2.5-flash", "gemini/gemini-3-pro-preview", "vertex/gemini-3-pro-preview")
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+
+def shown_inline(media_type: str, content: bytes) -> Wire:
+    blob = {"mimeType": media_type, "data": base64(content)} if media_type else {"data": base64(content)}
+    return said(("user", [{"text": "See"}, {"inlineData": blob}]))
+
+
+CASES |= {
+    # googleapis/python-genai#829
+    "a letter of Word": Awkward(
+        "openai-chat",
+        shown(attached(DOCX, b"PK\x03\x04\xff", "letter.docx")),
+        GEMINI,
+        arrives=("[document: letter.docx]",),
+        rules=("refused-part",),
+    ),
+    # charmbracelet/crush#995, google/adk-python#2430
+    "the end of a name for a type": Awkward(
+        "gemini", shown_inline("pdf", b"%PDF-1.4"), GEMINI, arrives=('"application/pdf"',), rules=("media-form",)
+    ),
+    # GoogleCloudPlatform/generative-ai#1390
+    "a picture without a type": Awkward(
+        "gemini",
+        shown_inline("", b"\x89PNG\r\n\x1a\n"),
+        GEMINI,
+        arrives=('"mimeType":"image/png"',),
+        rules=("refused-part",),
+    ),
+    # agno-agi/agno#3964
+    "a file of JSON": Awkward(
+        "openai-chat",
+        shown(attached("application/json", b'{"lake":1}', "a.json")),
+        GEMINI[2:],
+        arrives=('{\\"lake\\":1}',),
+        gone=("application/json",),
+        rules=("refused-part",),
+    ),
+    # google-gemini/cookbook#1290, vercel/ai#8943
+    "a penalty": Awkward(
+        "openai-chat",
+        asked(HI, presence_penalty=0.5, frequency_penalty=0),
+        GEMINI[:2],
+        gone=("presencePenalty",),
+        rules=("refused-setting",),
+    ),
+    "a penalty that the model takes": Awkward(
+        "openai-chat",
+        asked(HI, presence_penalty=0.5),
+        ("gemini/gemini-2.0-flash", "vertex/gemini-2.5-pro"),
+        arrives=('"presencePenalty":0.5',),
+    ),
+}
 
 
 @pytest.mark.parametrize(

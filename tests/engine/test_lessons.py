@@ -734,6 +734,14 @@ CASES: dict[str, Case] = {
         {"logprobs", "top_logprobs"},
         set(),
     ),
+    "penalties-refused": Case(
+        ("Penalty is not enabled for this model", "Penalty is not enabled for models/gemini-2.5-flash"),
+        {"settings": {name: {"support": "refuses"} for name in ("frequency_penalty", "presence_penalty")}},
+        {**PLAIN, "presence_penalty": 0.5},
+        names,
+        {"presence_penalty"},
+        set(),
+    ),
     "image-url-refused": Case(
         ("image URLs are not currently supported, please use base64 encoded data instead",),
         {"media": {"image": {"url": "refuses"}}},

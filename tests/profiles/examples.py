@@ -58,6 +58,7 @@ GPT += ("openai/o1-pro", "openai/o1-mini", "openai/o3-mini", "openai/o4-mini", "
 
 GEMINI: tuple[str, ...] = (
     "gemini-1.5-pro",
+    "gemini-1.5-pro-002",
     "gemini-2.0-flash",
     "models/gemini-2.0-flash",
     "gemini-2.0-flash-thinking-exp",

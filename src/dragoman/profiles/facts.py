@@ -176,6 +176,8 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """As plain text."""
     types: tuple[str, ...] = ()
     """The media types; empty: any."""
+    refused_types: tuple[str, ...] = ()
+    """Globs of media types that are refused, if any other is taken."""
     user: Stance = ACCEPTS
     """In a turn of the user."""
     assistant: Stance = REFUSES

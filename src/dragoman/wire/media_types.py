@@ -43,9 +43,10 @@ _ENDINGS = {
 
 
 def usual_type(media_type: str) -> str:
-    """The registered name of a type. People write `image/jpg`, capitals, and parameters that no provider asks for."""
+    """The registered name of a type. People write `image/jpg`, `png`, capitals, and parameters that no provider asks
+    for."""
     bare = media_type.partition(";")[0].strip().lower()
-    return _ALIASES.get(bare, bare)
+    return _ALIASES.get(bare) or _ENDINGS.get(bare, bare)
 
 
 def find_type(source: Inline | Remote) -> str:

@@ -592,7 +592,7 @@ def _parse_file(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
         return None
     name = blob.mimeType or ""
     kind = MediaKind.of(name or type_of_url(url))
-    name = "" if name.endswith("/*") else name
+    name = "" if name.endswith("/*") or name == type_of_url(url) else name
     return _compose_media(kind, Stored(url, NAME, name) if _is_stored(url) else Remote(url, name), blob, unknown)
 
 

@@ -341,11 +341,11 @@ def _render_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> No
     else:
         uri = source.url
     out += (b'{"fileData":{"fileUri":', quote(uri))
-    media_type = source.media_type
-    if not media_type and MediaKind.of(type_of_url(uri)) is not kind:
+    shown = type_of_url(uri)
+    media_type = source.media_type or (shown if MediaKind.of(shown) is kind else "")
+    if not media_type:
         media_type = "application/*" if kind is MediaKind.DOCUMENT else f"{kind.value}/*"
-    if media_type:
-        out += (b',"mimeType":', quote(media_type))
+    out += (b',"mimeType":', quote(media_type))
 
 
 RENDERERS: dict[type[Part], Callable[..., None]] = {

@@ -76,6 +76,11 @@ def _check_settings(config: dict[str, Any], flavour: Flavour, model: GeminiModel
         raise flavour.field_refusal("generation_config.max_output_tokens", "max_output_tokens must be positive.")
     if config.get("candidateCount", 1) > 1 and model.since(3) and not flavour.is_vertex:
         raise GeminiRefusal("Multiple candidates is not enabled for this model")
+    penalised = config.get("presencePenalty") or config.get("frequencyPenalty")
+    if (
+        penalised and model.since(2, 5) and not flavour.is_vertex
+    ):  # https://github.com/google-gemini/cookbook/issues/1290
+        raise GeminiRefusal("Penalty is not enabled for this model")
     _check_thinking(config.get("thinkingConfig", {}), model, flavour)
     if "responseSchema" in config:
         check_schema(config["responseSchema"], "generation_config.response_schema", flavour)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -87,7 +88,31 @@ def _check_part(part: Part, at: str, flavour: Flavour, model: GeminiModel) -> No
             "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try "
             f"again. {_LEARN}"
         )
+    for kind in ("inlineData", "fileData"):
+        if kind in part:
+            _check_type(part[kind].get("mimeType", ""), kind, flavour)
     _check_function_parts(part, at, flavour, model)
+
+
+_UNSUPPORTED = re.compile(r"[^/]+|application/(msword|vnd\..*)")
+
+
+def _check_type(media_type: str, kind: str, flavour: Flavour) -> None:
+    """Types that are known to be refused: words of Office, and the end of a file's name in place of a type."""
+    learn = f"try again. {_LEARN}"
+    if flavour.is_vertex and not media_type:
+        raise GeminiRefusal(
+            f"Unable to submit request because it has an empty mimeType parameter in {kind}. Add a value to the "
+            f"parameter and {learn}"
+        )
+    if _UNSUPPORTED.fullmatch(media_type) is None and not (flavour.is_vertex and media_type == "application/json"):
+        return
+    if flavour.is_vertex:
+        raise GeminiRefusal(
+            f"Unable to submit request because it has a mimeType parameter with value {media_type}, which is not "
+            f"supported. Update the mimeType and {learn}"
+        )
+    raise GeminiRefusal(f"Unsupported MIME type: {media_type}")
 
 
 def _check_function_parts(part: Part, at: str, flavour: Flavour, model: GeminiModel) -> None:

@@ -270,10 +270,10 @@ def unnamed_choice(refusal: Recognised) -> Patch | None:
     return {"tool_choices": left} if len(left) < len(known) else None
 
 
-def without_logprobs(refusal: Recognised) -> Patch | None:
-    if refusal.facts.setting("logprobs").support is Stance.REFUSES:
-        return None
-    return {"settings": {name: {"support": REFUSES} for name in ("logprobs", "top_logprobs")}}
+def without_settings(*names: str) -> Callable[[Recognised], Patch | None]:
+    """Settings that are refused together."""
+    patch: Patch = {"settings": {name: {"support": REFUSES} for name in names}}
+    return lambda refusal: None if refusal.facts.setting(names[0]).support is Stance.REFUSES else patch
 
 
 def fixed_medium(kind: str, way: str) -> Callable[[Recognised], Patch | None]:

@@ -337,7 +337,16 @@ LESSONS: tuple[Lesson, ...] = (
         r"'service_tier' ?: value must be one of (?P<listed>[^.]+)",
         corrections.known_tiers,
     ),
-    _lesson("logprobs-refused", r"logprobs are not enabled", corrections.without_logprobs),
+    _lesson(
+        "logprobs-refused",
+        r"logprobs are not enabled",
+        corrections.without_settings("logprobs", "top_logprobs"),
+    ),
+    _lesson(
+        "penalties-refused",
+        r"penalty is not enabled for",
+        corrections.without_settings("frequency_penalty", "presence_penalty"),
+    ),
     _lesson(
         "image-url-refused",
         r"image urls are not currently supported",

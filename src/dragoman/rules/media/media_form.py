@@ -3,8 +3,8 @@
 A document as `document_url`, a URL as plain text, a file without a name, base64 without the head of a data URL, or a
 sound with one is refused if only the dialect's own form is known. The part is written in that form. The other way
 round, a vendor may take the bytes of a document or a sound in its own form alone (fact `vendor_forms`). A type that the
-target does not list gets its usual name: `image/jpg` becomes `image/jpeg`. Line breaks in the bytes, as mail programs
-write them, are left out in a translation.
+target does not list gets its usual name: `image/jpg` becomes `image/jpeg`, and `png` becomes `image/png`. Line breaks
+in the bytes, as mail programs write them, are left out in a translation.
 
 Loses nothing, or metadata if that form has no place for the document's name.
 
@@ -78,6 +78,8 @@ def _plain_bytes(part: Media, source: Inline, context: Context) -> Swap | None:
 
 
 def _wants_usual(media_type: str, medium: Medium, context: Context) -> bool:
+    if "/" not in media_type:
+        return True
     return media_type not in medium.types if medium.types else context.translated
 
 

@@ -189,7 +189,10 @@ def _is_refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bo
 
 def _is_listed(media_type: str, medium: Medium) -> bool:
     """Does the target take the type, if only under its usual name? `media-form` writes that."""
-    return not medium.types or media_type in medium.types or usual_type(media_type) in medium.types
+    usual = usual_type(media_type)
+    if any(fnmatchcase(usual, glob) for glob in medium.refused_types):
+        return False
+    return not medium.types or media_type in medium.types or usual in medium.types
 
 
 def _stances(medium: Medium) -> dict[Role, Stance]:
