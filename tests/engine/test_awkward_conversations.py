@@ -296,6 +296,73 @@ CASES |= {
         ("vllm/Qwen/Qwen3.6-27B", "lmstudio/qwen3.5-35b-a3b", "llamacpp/Qwen3.8-27B", "sglang/qwen3.5-27b"),
         arrives=("Please continue.", "a lake"),
     ),
+    "two instructions and a late one": Awkward(
+        "openai-chat",
+        asked(
+            {"role": "system", "content": "Be brief."}, LATE, HI, {"role": "assistant", "content": "Hello"}, LATE, HI
+        ),
+        ("minimax/MiniMax-M2.5",),
+        arrives=('"Be brief.\\n\\nAnswer in French."', "[System] Answer in French."),
+        rules=("late-system", "many-systems"),
+    ),
+    "arguments that were cut": Awkward(
+        "anthropic",
+        asked(
+            HI,
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": '{"at": "'}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a lake"}]},
+            max_tokens=9,
+        ),
+        ("minimax/MiniMax-M3", "qwen/qwen-plus", "vllm/m"),
+        arrives=("a lake", "arguments"),
+        rules=("off-schema",),
+    ),
+    "a tool without parameters": Awkward(
+        "openai-chat",
+        asked(HI, tools=[{"type": "function", "function": {"name": "look"}}]),
+        ("minimax/MiniMax-M2.7",),
+        arrives=('"parameters":{"type":"object","properties":{}}',),
+        rules=("schema-keyword",),
+    ),
+    "an answer of no words": Awkward(
+        "openai-chat",
+        asked(HI, {"role": "assistant", "content": ""}, HI),
+        ("moonshot/kimi-k3", "zai/glm-5.2"),
+        rules=("empty-content",),
+    ),
+    "a tool that must be called, to a model that thinks": Awkward(
+        "anthropic",
+        asked(
+            HI,
+            max_tokens=9,
+            tools=[{"name": "look", "input_schema": {"type": "object", "properties": {}}}],
+            tool_choice={"type": "any"},
+        ),
+        ("moonshot/kimi-k2.6",),
+        arrives=('"tool_choice":"required"', '"thinking":{"type":"disabled"}'),
+        rules=("forced-tool",),
+    ),
+    "a format without the word": Awkward(
+        "openai-chat",
+        asked(HI, response_format={"type": "json_object"}),
+        ("qwen/qwen3-max",),
+        arrives=("Answer in JSON.", "json_object"),
+    ),
+    "an opening of the developer, and no turn of the user": Awkward(
+        "openai-chat",
+        asked({"role": "developer", "content": "Be brief."}, {"role": "assistant", "content": "Hello"}),
+        ("zai/glm-5.3-flash",),
+        arrives=('"role":"system"', "Please continue."),
+        rules=("developer-role",),
+    ),
+    "tools, to a model that searches": Awkward(
+        "openai-chat",
+        asked(*LOOKED, FOUND, HI, tools=[LOOK]),
+        ("perplexity/sonar-pro",),
+        arrives=("a lake",),
+        gone=('"tools"',),
+        rules=("refused-tools",),
+    ),
     "two refusals, of which care cures one": unknown(
         "mistral",
         "mistral-large-latest",

@@ -58,7 +58,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "dialects/registry.py": (r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",),
     "dialects/shared/streamed_text.py": (),  # found as values
     "emulators/bedrock/families.py": (),
-    "emulators/chat/compatible.py": (),
+    "emulators/chat/reported.py": (),
     "emulators/chat/service.py": (),
     "emulators/chat/stated_facts.py": (),  # facts of profiles, found there
     "emulators/emulated_api.py": (),  # a test's own

@@ -41,7 +41,7 @@ STAND_INS: dict[str, tuple[Facts, str, str]] = {
     "stored, with a title": (NOTHING, media(STORED, title="sky"), "[image: sky]"),
     "of a type that is not taken": (takes(types=["image/gif"]), media(INLINE), "[image: image/png]"),
     "by URL if only bytes are taken": (takes(url="refuses"), f"[image {URL}]", f"[image: {URL}]"),
-    "by URL without encryption": (takes(https=True), "[image http://a/b.png]", "[image: http://a/b.png]"),
+    "by URL without encryption": (takes(schemes=("https",)), "[image http://a/b.png]", "[image: http://a/b.png]"),
     "as bytes if only URLs are taken": (takes(inline="refuses"), media(INLINE), "[image: image/png]"),
     "stored if no files are taken": (takes(stored="refuses"), media(STORED), "[image: file_1]"),
     "stored with somebody else": (

@@ -186,15 +186,15 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """In a system message."""
     result: Stance = REFUSES
     """In a tool's result."""
-    https: bool = False
-    """Whether only a URL of this scheme is taken."""
+    schemes: tuple[str, ...] = ()
+    """The schemes of the URLs that are taken; empty: any."""
     stored_result: bool = False
     """A stored file inside a result, whatever `stored` says."""
     most: int = 0
     """How many of them a request may hold (0: any number)."""
 
     def takes_url(self, url: str) -> bool:
-        return self.url is not REFUSES and (not self.https or url.startswith("https:"))
+        return self.url is not REFUSES and (not self.schemes or url.partition(":")[0] in self.schemes)
 
 
 NO_MEDIUM = Medium(inline=REFUSES, url=REFUSES)

@@ -5,7 +5,6 @@ What is not known to be refused is accepted: `None` for a list of fields means t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +13,8 @@ from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, detailed_usage
 from dragoman.emulators.chat.openai.request_types import mismatch_refusal, missing, not_among, unknown
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
-from dragoman.emulators.chat.service import ChatRefusal, ChatService, MismatchWords, fits, sounds
+from dragoman.emulators.chat.reported import thinks_unless_disabled
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, MismatchWords, fits, sounds
 from dragoman.emulators.chat.thought_signatures import check_signed_calls
 from dragoman.emulators.provider import ReceivedRequest
 from dragoman.emulators.request_shape import Shape
@@ -48,6 +48,7 @@ class CompatibleService(ChatService):
     mismatch: MismatchWords = mismatch_refusal  # how it refuses what does not fit these types
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of settings, beside those of the dialect
     range_refusal: Callable[[str], ChatRefusal] | None = None  # how it refuses a value outside of them
+    reported: tuple[Check, ...] = ()  # what else it is reported to refuse
     style: AnswerStyle = field(default_factory=lambda: AnswerStyle(render_usage=detailed_usage))
     example_model: str = UNNAMED
 
@@ -55,6 +56,8 @@ class CompatibleService(ChatService):
         super().check(request)
         for check in () if self.checks else COMPATIBLE_CHECKS:
             check(self, request)
+        for refuse_reported in self.reported:
+            refuse_reported(request)
 
 
 def check_required(spec: CompatibleService, request: ReceivedRequest) -> None:
@@ -141,10 +144,7 @@ def check_reasoning(spec: CompatibleService, request: ReceivedRequest) -> None:
 
 
 def _is_not_thinking(spec: CompatibleService, request: ReceivedRequest) -> bool:
-    thinking = request.body.get("thinking")
-    if isinstance(thinking, dict) and "type" in thinking:
-        return bool(thinking["type"] == "disabled")
-    return spec.thinking_models is not None and re.search(spec.thinking_models, request.model) is None
+    return not thinks_unless_disabled(request, spec.thinking_models or "")
 
 
 def check_ranges(spec: CompatibleService, request: ReceivedRequest) -> None:

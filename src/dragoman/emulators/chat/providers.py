@@ -18,7 +18,20 @@ from dragoman.emulators.chat.compatible import ROLES, UNNAMED, CompatibleService
 from dragoman.emulators.chat.found_pages import search_results
 from dragoman.emulators.chat.openai import emulator as openai
 from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal
-from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS, check_tools_with_effort
+from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS, check_tools_with_effort, lacks_json_word
+from dragoman.emulators.chat.reported import (
+    has_image_url,
+    has_late_system,
+    has_many_systems,
+    has_no_user,
+    has_tool_without_parameters,
+    has_tools,
+    refusing,
+    refusing_arguments,
+    refusing_forced_choice,
+    thinks_unless_disabled,
+    thinks_unless_switched_off,
+)
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, ErrorRenderer, render_openai_error
 from dragoman.emulators.chat.thought_signatures import sign_call
 from dragoman.emulators.provider import EmulatorOptions, FaultKind, ReceivedRequest
@@ -130,6 +143,8 @@ _ALTERNATE = (
     "After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s)."
 )
 _NO_CONTENT = ChatRefusal(400, "Each message must have at least one content element.")
+_KIMI_THINKS = r"think|k2[.-]?[5-9]|k3"
+_ALGO = "<400> InternalError.Algo.InvalidParameter: "
 _WITH_REASONING = AnswerStyle(render_usage=detailed_usage, reasoning_field="reasoning_content")
 _TOGETHER_FAULTS = {
     FaultKind.AUTH: ChatRefusal(
@@ -269,6 +284,12 @@ PROVIDERS: Mapping[str, CompatibleService] = {
     ),
     "minimax": CompatibleService(
         orphan_sentence="invalid params, tool result's tool id({id}) not found (2013)",
+        reported=(
+            refusing("invalid params, invalid chat setting (2013)", has_many_systems),
+            refusing("invalid params, chat content has invalid message role: system (2013)", has_late_system),
+            refusing_arguments("invalid params, invalid function arguments json string, tool_call_id: {id} (2013)"),
+            refusing("invalid params, function parameters is empty (2013)", has_tool_without_parameters),
+        ),
         faults=_common_faults(
             "login fail (1004)", "unknown model (2013)", "invalid params, context window exceeds limit (2013)"
         ),
@@ -280,7 +301,17 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         reasoning_required_sentence=(
             "thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}"
         ),
-        thinking_models=r"think|k2[.-]?[5-9]|k3",
+        thinking_models=_KIMI_THINKS,
+        empty_assistant_refusal=ChatRefusal(
+            400, "Invalid request: the message at position 1 with role 'assistant' must not be empty"
+        ),
+        reported=(
+            refusing("Invalid request: unsupported image url", has_image_url),  # the words are not known
+            refusing_forced_choice(
+                "tool_choice '{choice}' is incompatible with thinking enabled",
+                lambda request: thinks_unless_disabled(request, _KIMI_THINKS),
+            ),
+        ),
         style=_WITH_REASONING,
         faults=_common_faults(
             "Invalid Authentication",
@@ -294,6 +325,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         published=chat_types.BARE,
         root="",
         further_paths=("/v1/chat/completions",),
+        reported=(refusing("Tool calling is not supported for this model", has_tools),),
         alternation_sentence=_ALTERNATE,
         system_first_sentence=_ALTERNATE,
         render_error=render_numbered_error,
@@ -320,19 +352,29 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         root="/compatible-mode/v1",
         further_paths=("/v1/chat/completions",),
         unanswered_sentence=(
-            '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must be followed by tool'
+            _ALGO + 'An assistant message with "tool_calls" must be followed by tool'
             ' messages responding to each "tool_call_id". The following tool_call_ids did not have response messages:'
             " message[{at}].role"
         ),
         # seen 2026-06-12, Operit#601
-        sound_refusal=ChatRefusal(
-            400, "<400> InternalError.Algo.InvalidParameter: The provided URL does not appear to be valid."
+        sound_refusal=ChatRefusal(400, _ALGO + "The provided URL does not appear to be valid."),
+        reported=(
+            refusing_arguments(_ALGO + 'The "function.arguments" parameter of the code model must be in JSON format.'),
+            refusing(
+                _ALGO + "'messages' must contain the word 'json' in some form, to use"
+                " 'response_format' of type 'json_object'.",
+                lacks_json_word,
+            ),
+            refusing_forced_choice(
+                _ALGO + "The tool_choice parameter does not support being set to required or object in thinking mode",
+                thinks_unless_switched_off,
+            ),
         ),
         style=_WITH_REASONING,
         faults=_common_faults(
             "Incorrect API key provided.",
             "The model `{model}` does not exist or you do not have access to it.",
-            "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, {limit[129024]}]",
+            _ALGO + "Range of input length should be [1, {limit[129024]}]",
         ),
         example_model="qwen-plus",
     ),
@@ -371,6 +413,10 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         root="/api/paas/v4",
         further_paths=("/api/coding/paas/v4/chat/completions", "/v1/chat/completions"),
         empty_assistant_refusal=_illegal("messages"),
+        roles=ROLES,
+        reported=(
+            refusing("The messages parameter is illegal. Please check the documentation.", has_no_user, code=1214),
+        ),
         ranges={"temperature": (0, 1), "top_p": (0.01, 1)},
         range_refusal=_illegal,
         render_error=render_zai_error,

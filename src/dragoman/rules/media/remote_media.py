@@ -36,7 +36,7 @@ from dragoman.wire.media_types import recognise
 
 @rule(
     "remote-media",
-    when=lambda facts: any(medium.url is Stance.REFUSES or medium.https for medium in facts.media.values()),
+    when=lambda facts: any(medium.url is Stance.REFUSES or medium.schemes for medium in facts.media.values()),
     looks_for=traits.MEDIA | traits.RESULT_PARTS,
     loses=Loss.NOTHING,
     turnwise=lambda context: True,

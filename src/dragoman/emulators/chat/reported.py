@@ -1,0 +1,99 @@
+"""Refusals that reports tell of single providers, as checks beside those of a `ProviderSpec`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from dragoman.emulators.chat.pairs import role
+from dragoman.emulators.chat.service import ChatRefusal, Check
+from dragoman.emulators.provider import ReceivedRequest
+
+
+def refusing(sentence: str, is_wrong: Callable[[ReceivedRequest], bool], **more: Any) -> Check:
+    """A check that refuses with a sentence."""
+
+    def check(request: ReceivedRequest) -> None:
+        if is_wrong(request):
+            raise ChatRefusal(400, sentence, **more)
+
+    return check
+
+
+def refusing_arguments(sentence: str) -> Check:
+    """Refuses the arguments of a call that are not the text of a JSON object."""
+
+    def check(request: ReceivedRequest) -> None:
+        for message in request.body["messages"]:
+            for call in message.get("tool_calls") or ():
+                if not _is_object_text((call.get("function") or {}).get("arguments")):
+                    raise ChatRefusal(400, sentence.format(id=call.get("id")))
+
+    return check
+
+
+def _is_object_text(value: Any) -> bool:
+    try:
+        return isinstance(orjson.loads(value), dict)
+    except (TypeError, orjson.JSONDecodeError):
+        return isinstance(value, dict)
+
+
+def refusing_forced_choice(sentence: str, thinks: Callable[[ReceivedRequest], bool]) -> Check:
+    """Refuses a tool that must be called while the model thinks."""
+
+    def check(request: ReceivedRequest) -> None:
+        choice = request.body.get("tool_choice")
+        if thinks(request) and (choice == "required" or isinstance(choice, dict)):
+            raise ChatRefusal(400, sentence.format(choice=choice if isinstance(choice, str) else "specified"))
+
+    return check
+
+
+def has_many_systems(request: ReceivedRequest) -> bool:
+    return sum(role(message) == "system" for message in request.body["messages"]) > 1
+
+
+def has_late_system(request: ReceivedRequest) -> bool:
+    return any(role(message) == "system" for message in request.body["messages"][1:])
+
+
+def has_no_user(request: ReceivedRequest) -> bool:
+    return all(role(message) != "user" for message in request.body["messages"])
+
+
+def has_tool_without_parameters(request: ReceivedRequest) -> bool:
+    return any(not (tool.get("function") or {}).get("parameters") for tool in request.body.get("tools") or ())
+
+
+def has_tools(request: ReceivedRequest) -> bool:
+    return bool(request.body.get("tools"))
+
+
+def has_image_url(request: ReceivedRequest) -> bool:
+    """A picture by a URL of the web."""
+    parts = [part for message in request.body["messages"] for part in _parts(message)]
+    urls = [(part.get("image_url") or {}).get("url") for part in parts if isinstance(part.get("image_url"), dict)]
+    return any(isinstance(url, str) and url.startswith("http") for url in urls)
+
+
+def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content = message.get("content")
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+
+
+def thinks_unless_disabled(request: ReceivedRequest, models: str) -> bool:
+    """Models of such names think, and others if they are told to."""
+    thinking = request.body.get("thinking")
+    if isinstance(thinking, dict) and "type" in thinking:
+        return bool(thinking["type"] != "disabled")
+    return re.search(models, request.model) is not None
+
+
+def thinks_unless_switched_off(request: ReceivedRequest) -> bool:
+    """Qwen on DashScope: Qwen 3.5 and later think unless they are told not to."""
+    switch = request.body.get("enable_thinking")
+    return bool(switch) if isinstance(switch, bool) else re.search(r"qwen3\.[5-9]", request.model) is not None
