@@ -189,6 +189,8 @@ MIXED_UP = {
     ],
     "one id for all": [_begin("f", "[1,2]", index=0, id="a"), _begin("g", "[3,4]", index=1, id="a")],
     "no ids": [_begin("f", "[1,2]", index=0), _begin("g", "[3,4]", index=1)],
+    "one number for all and no ids": [_begin("f", "[1,2]", index=0), _begin("g", "[3,4]", index=0)],
+    "ids as numbers, numbers as texts": [_begin("f", "[1,2]", index="0", id=7), _begin("g", "[3,4]", index="1", id=8)],
 }
 
 
@@ -213,6 +215,36 @@ def test_calls_of_a_relayed_stream_can_be_told_apart(calls: list[dict[str, Any]]
     assert all(ids)
     parsed = [event for event in ChatStreamParser(seed="seed").feed(wire) if isinstance(event, CallStarted)]
     assert [event.id for event in parsed] == ids
+
+
+@pytest.mark.parametrize(
+    ("calls", "told"),
+    [
+        ([_begin("f", '{"a":1}', index=0), _begin("f", '{"a":2}', index=0)], ["f", '{"a":1}', "f", '{"a":2}']),
+        ([_begin("f", '{"a":1}', index=0), _begin("f", '{"a":1}', index=0)], ["f", '{"a":1}']),
+        ([_begin("f", '{"a":1}', index=0, id="a"), _piece('{"a":1}', index=0)], ["f", '{"a":1}']),
+        ([_begin("f", '{"a":', index=0, id="a"), _begin("f", '{"b":1}}', index=0, id="a")], ["f", '{"a":{"b":1}}']),
+    ],
+)
+def test_a_call_that_is_whole_does_not_grow(calls: list[dict[str, Any]], told: list[str]) -> None:
+    chunks = [{"id": "a", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in calls]
+    relay = RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks("seed"))
+    joined: dict[int, list[str]] = {}
+    for chunk in chunks:
+        (piece,) = json.loads(relay.feed(b"data: %b\n\n" % json.dumps(chunk).encode())[6:])["choices"][0]["delta"][
+            "tool_calls"
+        ]
+        found = joined.setdefault(piece["index"], ["", ""])
+        found[0] += piece["function"].get("name") or ""
+        found[1] += piece["function"]["arguments"]
+    assert [word for at in sorted(joined) for word in joined[at]] == told
+
+
+def test_usage_within_a_choice_is_where_clients_look_for_it() -> None:
+    counted = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+    frame = b"data: %b\n\n" % json.dumps(_words("", "stop", usage=counted)).encode()
+    out = RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks()).feed(frame)
+    assert json.loads(out[6:])["usage"] == counted
 
 
 ODD_CHUNKS = [
@@ -258,7 +290,7 @@ def test_of_calls_without_end_the_first_are_told_apart(several: str) -> None:
         frame = b"data: %b\n\n" % json.dumps({**CHUNK, "choices": [choice]}).encode()
         last = relay.feed(frame)
     assert last == frame
-    assert len(rewrite.calls) + sum(len(begun.ids) for begun in rewrite.calls.values()) < 3_000
+    assert len(rewrite.calls) + sum(len(begun.calls) for begun in rewrite.calls.values()) < 3_000
 
 
 def _words(text: str, stop: str | None = None, **more: Any) -> dict[str, Any]:

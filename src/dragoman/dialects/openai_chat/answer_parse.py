@@ -115,34 +115,58 @@ _NO_WORDS = (b"n", b"t", b"f")
 
 
 _OBJECT = b'"{'
-_LONGEST_ARGUMENTS = 1 << 16
-"""Bytes of the arguments of a call that are held, to know it if it is told again."""
+_LONGEST_ARGUMENTS, _MOST_LOOKS = 1 << 16, 16
+"""Bytes of the arguments of a call that are held, to know it if it is told again, and how often they are looked at."""
 
 
-class OpenCall(msgspec.Struct):
-    """A call that may still grow. Its name may come after its id."""
+class BegunCall(msgspec.Struct, kw_only=True):
+    """A call, as far as it was told."""
 
-    part: int
-    ordinal: int
     given: str
-    custom: bool
-    legacy: bool
-    started: bool = False
-    held: list[Event] = []
+    """Its id; empty if it has none, or that of another call."""
     name: str = ""
     arguments: bytearray = msgspec.field(default_factory=bytearray)
-    """Its arguments so far, if they are not too long to be compared."""
+    """As they stand in the literal of their text; empty once they are too long to be compared."""
+    looks: int = _MOST_LOOKS
+
+    def grow(self, literal: bytes) -> None:
+        if self.looks:
+            self.arguments += literal[1:-1]
+            if len(self.arguments) > _LONGEST_ARGUMENTS:
+                self.looks, self.arguments = 0, bytearray()
 
     def is_another(self, id: str | None, name: str | None) -> bool:
         """Whether a piece with a name begins another call under the same number."""
-        return bool(name) and ((bool(id and self.given) and id != self.given) or (self.started and name != self.name))
+        return bool(name) and ((bool(id and self.given) and id != self.given) or bool(self.name and name != self.name))
 
     def rest_of(self, name: str, literal: bytes) -> bytes | None:
         """What is new in a piece that begins an object in the middle of one: the call is told once more, from its
         beginning. None if the piece begins another call under the same number."""
+        if not self.looks or not self.arguments:
+            return literal
+        self.looks -= 1
         if literal[1:-1].startswith(bytes(self.arguments)) and name in ("", self.name):
             return b'"' + literal[1 + len(self.arguments) :]
-        return None if name and self.arguments.endswith(b"}") and is_object(self.arguments) else literal
+        return None if name and is_whole(b'"' + self.arguments + b'"') else literal
+
+
+class OpenCall(BegunCall, kw_only=True):
+    """A call that may still grow. Its name may come after its id."""
+
+    part: int
+    ordinal: int
+    custom: bool
+    legacy: bool
+    started: bool = False
+    held: list[Event] = []
+
+
+def is_whole(literal: bytes) -> bool:
+    """Whether arguments are all there, so that no piece of them can follow."""
+    try:
+        return literal.endswith(b'}"') and decode_members(unquote(literal)) is not None
+    except UNREADABLE:
+        return False
 
 
 def _arguments_in(function: ChatFunctionDelta, custom: bool) -> bytes:
@@ -151,15 +175,6 @@ def _arguments_in(function: ChatFunctionDelta, custom: bool) -> bytes:
     if literal in (b"", _NULL):
         return EMPTY
     return literal if literal[0] == _QUOTE else quote(literal.decode())
-
-
-def is_object(arguments: bytes | bytearray) -> bool:
-    """Whether arguments, as they stand in the literal of their text, are whole."""
-    try:
-        decode_members(unquote(b'"' + arguments + b'"'))
-    except UNREADABLE:
-        return False
-    return True
 
 
 class OpenChoice(msgspec.Struct):
@@ -241,7 +256,7 @@ class OpenChoice(msgspec.Struct):
         literal = _arguments_in(function, custom)
         if found is not None and found.is_another(call.id, function.name):
             found = None
-        elif found is not None and found.arguments and literal.startswith(_OBJECT):
+        elif found is not None and literal.startswith(_OBJECT):
             rest = found.rest_of(function.name or "", literal)
             found, literal = (found, rest) if rest is not None else (None, literal)
         if found is None:
@@ -268,7 +283,8 @@ class OpenChoice(msgspec.Struct):
             self.calls[f"{key}/{len(self.calls)}"] = self.calls.pop(key)
         given = "" if given in self.given else given  # the results of two could not be told apart
         self.given.add(given)
-        call = OpenCall(self.begin(OTHER, out), len(self.calls), given, custom, legacy)
+        part, ordinal = self.begin(OTHER, out), len(self.calls)
+        call = OpenCall(given=given, part=part, ordinal=ordinal, custom=custom, legacy=legacy)
         self.calls[key] = call
         return call
 
@@ -277,8 +293,7 @@ class OpenChoice(msgspec.Struct):
             self._start_call(call, name, out)
         if literal == EMPTY:
             return
-        if len(call.arguments) < _LONGEST_ARGUMENTS:
-            call.arguments += literal[1:-1]
+        call.grow(literal)
         (out if call.started else call.held).append(CallDelta(self.index, call.part, literal))
 
     def _start_call(self, call: OpenCall, name: str, out: list[Event]) -> None:

@@ -36,9 +36,11 @@ from dragoman.dialects.families.openai_answers import OpenAiStreamParser, error_
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.openai_chat.answer_parse import (
     FAILURES,
+    BegunCall,
     ChatAnswerParser,
     failure_of,
     is_error,
+    is_whole,
     parse_answer,
     peek_usage,
 )
@@ -163,6 +165,9 @@ def _with_members(chunk: dict[str, Any]) -> dict[str, Any]:
     """A chunk with the members that every chunk of OpenAI's has, and that its SDKs read without a look."""
     chunk, choices = {**chunk, "object": _CHUNK}, chunk.get("choices")
     listed = choices if isinstance(choices, list) else ()
+    if not chunk.get("usage"):
+        counted = next((one["usage"] for one in listed if isinstance(one, dict) and one.get("usage")), None)
+        chunk |= {"usage": counted} if counted is not None else {}
     return {**chunk, "choices": [_with_delta(one) for one in listed if isinstance(one, dict) and _says_something(one)]}
 
 
@@ -202,11 +207,10 @@ _ROOM, _OF_CALL = 1 << 18, 100
 
 
 class _BegunCalls(msgspec.Struct):
-    """The calls of one choice that have begun: their ids, empty for one that had none or that of another call, and
-    their names; and where those are that have a number or an id."""
+    """The calls of one choice that have begun, and where those are that have a number or an id. Of their arguments the
+    first piece is known, if it is all of them: others pass unseen."""
 
-    ids: list[str] = []
-    names: list[str] = []
+    calls: list[BegunCall] = []
     by_index: dict[int, int] = {}
     by_id: dict[str, int] = {}
 
@@ -214,12 +218,14 @@ class _BegunCalls(msgspec.Struct):
         """Where the call is that a piece belongs to; one with neither number nor id belongs to the last one."""
         if index is not None:
             return self.by_index.get(index)
-        return self.by_id.get(id) if id else len(self.ids) - 1 if self.ids else None
+        return self.by_id.get(id) if id else len(self.calls) - 1 if self.calls else None
 
-    def begin(self, index: int | None, id: str, name: str) -> int:
-        place = len(self.ids)
-        self.ids.append("" if id in self.by_id else id)
-        self.names.append(name)
+    def begin(self, index: int | None, id: str, name: str, arguments: bytes) -> int:
+        place = len(self.calls)
+        begun = BegunCall(given="" if id in self.by_id else id, name=name)
+        if is_whole(arguments):
+            begun.grow(arguments)
+        self.calls.append(begun)
         self.by_id.setdefault(id, place)
         if index is not None:
             self.by_index[index] = place
@@ -301,27 +307,42 @@ class MisreadChunks(msgspec.Struct):
         return self.room > 0
 
     def _number(self, call: dict[str, Any], begun: _BegunCalls, choice: int) -> dict[str, Any]:
+        call = _with_fitting_ids(call)
         index, id, words = call.get("index"), call.get("id") or "", call.get("function")
         if not isinstance(words, dict) or not isinstance(id, str) or not isinstance(index, int | None):
             return call
-        name = words.get("name") or ""
+        if isinstance(words.get("arguments"), dict):
+            words = {**words, "arguments": msgspec.json.encode(words["arguments"]).decode()}
+        name, literal = words.get("name") or "", msgspec.json.encode(words.get("arguments") or "")
         place = begun.find(index, id)
-        known = begun.ids[place] if place is not None else ""
-        if place is None or (id and known and id != known and name):
-            if not self._has_room(id + name):
+        known = begun.calls[place] if place is not None else None
+        if known is not None and known.is_another(id, name):
+            place = None
+        elif known is not None and id in ("", known.given) and len(literal) > 2:
+            rest = known.rest_of(name, literal)
+            place = place if rest is not None else None
+            words = {**words, "arguments": msgspec.json.decode(rest)} if rest is not None else words
+        if place is None:
+            if not self._has_room(id + name + str(words.get("arguments"))):
                 return call
-            place = begun.begin(index, id, name)
-            if not begun.ids[place]:
+            place = begun.begin(index, id, name, literal)
+            if not begun.calls[place].given:
                 call = {**call, "id": answer_call_id(self.seed, choice, place)}
         else:
             call = {key: value for key, value in call.items() if key != "id" or not id}
-            words = {
-                key: value for key, value in words.items() if key != "name" or not name or name != begun.names[place]
-            }
-        if isinstance(words.get("arguments"), dict):
-            words = {**words, "arguments": msgspec.json.encode(words["arguments"]).decode()}
+            words = {key: value for key, value in words.items() if key != "name" or name != begun.calls[place].name}
         self.renumbers = self.renumbers or place != index
         return {**call, "index": place, "function": words}
+
+
+def _with_fitting_ids(call: dict[str, Any]) -> dict[str, Any]:
+    """A call whose id is a text and whose number is one, as clients check: some servers swap the two."""
+    id, index = call.get("id"), call.get("index")
+    if isinstance(id, int | float) and not isinstance(id, bool):
+        call = {**call, "id": str(id)}
+    if isinstance(index, str) and index.isdecimal() and len(index) < 10:
+        call = {**call, "index": int(index)}
+    return call
 
 
 def _may_begin_call(rest: bytes) -> bool:
