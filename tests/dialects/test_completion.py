@@ -50,7 +50,7 @@ def test_only_what_is_missing_is_added(body: bytes) -> None:
 )
 def test_a_chat_answer_keeps_annotations_unless_they_are_null(given: bytes, left: bytes) -> None:
     head = b'{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":'
-    tail = b'},"logprobs":null,"finish_reason":"stop"}],"usage":{"total_tokens":0}}'
+    tail = b'},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}'
     body = head + b'"assistant","content":"x","refusal":null%b' + tail
     translation = Translation("openai-chat", "openai-chat", context=ASKED, completes=True)
     assert translation.whole(body % given) == body % left
@@ -117,6 +117,8 @@ def test_recorded_answers_of_other_vendors_are_complete(dialect: str) -> None:
         response = exchange["response"]
         if response["kind"] != "json" or response["status"] >= 400 or not sampled(exchange["id"], 2):
             continue
+        if response["body"].get("object") == "text_completion":
+            continue  # the answer of another API, which is written anew
         body = orjson.dumps(response["body"])
         translation = Translation(dialect, dialect, context=ASKED, completes=True)
         done = translation.whole(body)

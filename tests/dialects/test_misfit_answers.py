@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from dragoman.conversation.events import CallDelta, CallStarted, Event, Failed, TextDelta
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
+from dragoman.engine.answer.translation import Translation
 from dragoman.wire.event_stream import render_frame
 
 CALL = {"name": "f", "arguments": '{"a": 1}'}
@@ -123,11 +125,18 @@ STREAMS: dict[str, tuple[str, bytes]] = {
 }
 MESSAGE = {"role": "assistant", "content": "Hi", "tool_calls": [{"id": 5, "type": "function", "function": CALL}]}
 CLAUDE_TEXT = {"type": "text", "text": "Hi"}
-CLAUDE = {"content": [CLAUDE_TEXT, {"type": "tool_use", "id": "a", "name": "f", "input": {"a": 1}}], "x": 0}
+CLAUDE: dict[str, Any] = {
+    "content": [CLAUDE_TEXT, {"type": "tool_use", "id": "a", "name": "f", "input": {"a": 1}}],
+    "x": 0,
+}
 WHOLE: dict[str, tuple[str, bytes]] = {
     "chat: an id as a number": (
         "openai-chat",
         json.dumps({"id": "c", "choices": [{"message": MESSAGE, "finish_reason": 1}]}).encode(),
+    ),
+    "anthropic: a null among blocks": (
+        "anthropic",
+        json.dumps({**CLAUDE, "content": [None, *CLAUDE["content"]]}).encode(),
     ),
     "anthropic: no number": ("anthropic", json.dumps(CLAUDE).replace('"x": 0', '"x": NaN').encode()),
     "gemini: an id as a number, a null among parts": (
@@ -174,3 +183,67 @@ def test_a_slip_in_a_whole_answer_loses_nothing(slip: str) -> None:
 )
 def test_an_error_that_says_nothing_is_none(name: str, body: str, nothing: str) -> None:
     assert _said(dialect(name).answers.parse((body % nothing).encode()))[0] == [b'"Hi"']
+
+
+CHOICE: dict[str, Any] = {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}
+COUNTS = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+CHAT = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [CHOICE], "usage": COUNTS}
+TOKENS = {"input_tokens": 7, "output_tokens": 3}
+HEAD: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_sequence": None}
+CLAUDES = {**HEAD, "content": [CLAUDE_TEXT], "stop_reason": "end_turn", "usage": TOKENS}
+CALLED = {"role": "assistant", "content": None, "tool_calls": [{"id": 5, "type": "function", "function": CALL}]}
+
+
+def _anew(name: str, body: Any) -> Any:
+    """The answer as clients of the provider's own dialect get it."""
+    wire = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return json.loads(Translation(name, name, context=AnswerContext(created=1), completes=True).whole(wire))
+
+
+@pytest.mark.parametrize(
+    ("choice", "meant"),
+    [
+        ({"finish_reason": None}, {"finish_reason": "stop"}),
+        ({"message": {"role": "assistant", "content": {"a": 1}}}, {"content": '{"a": 1}'}),
+        ({"message": {"role": "assistant", "content": "Hi", "tool_calls": {}}}, {"content": "Hi"}),
+        ({"message": CALLED, "finish_reason": None}, {"finish_reason": "tool_calls", "id": "5"}),
+    ],
+)
+def test_a_chat_answer_that_clients_cannot_read_is_written_anew(choice: Any, meant: dict[str, str]) -> None:
+    (told,) = _anew("openai-chat", {**CHAT, "choices": [{**CHOICE, **choice}]})["choices"]
+    calls = told["message"].get("tool_calls") or [{}]
+    found = {**told, "content": told["message"]["content"], "id": calls[0].get("id")}
+    assert {member: found[member] for member in meant} == meant
+
+
+@pytest.mark.parametrize("letter", [b"\n", b"\xff"])
+def test_text_that_is_no_json_text_is_mended(letter: bytes) -> None:
+    told = _anew("openai-chat", json.dumps(CHAT).encode().replace(b"Hi", b"H" + letter))
+    assert told["choices"][0]["message"]["content"] == "H" + letter.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(
+    ("members", "meant"),
+    [
+        ({"usage": None}, {"usage": (0, 0)}),
+        ({"content": None}, {"content": []}),
+        ({"content": "Hi"}, {"content": ["Hi"]}),
+        ({"stop_reason": None}, {"stop_reason": "end_turn"}),
+        (
+            {"content": [{**CLAUDE["content"][1], "input": '{"a": 1}'}]},
+            {"content": [{"a": 1}], "stop_reason": "tool_use"},
+        ),
+        ({"content": [{**CLAUDE["content"][1], "input": None}]}, {"content": [{}]}),
+    ],
+)
+def test_a_message_that_clients_cannot_read_is_written_anew(members: Any, meant: dict[str, Any]) -> None:
+    told = _anew("anthropic", {**CLAUDES, **members})
+    told["usage"] = told["usage"]["input_tokens"], told["usage"]["output_tokens"]
+    told["content"] = [block.get("text", block.get("input")) for block in told["content"]]
+    assert {member: told[member] for member in meant} == meant
+
+
+@pytest.mark.parametrize(("name", "body"), [("openai-chat", CHAT), ("anthropic", CLAUDES)])
+def test_an_answer_that_clients_can_read_keeps_its_members(name: str, body: Any) -> None:
+    wire = json.dumps({**body, "more": 1}).encode().replace(b"1}", b"1.50}")
+    assert b'"more": 1.50' in Translation(name, name, completes=True).whole(wire)

@@ -458,6 +458,8 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     """Finds the first event of an answer among the events of a stream; None if they say nothing of it yet."""
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is
     """Adds the members that a whole answer of another vendor lacks, and keeps every other byte."""
+    check_whole: Callable[[bytes], object] = bool
+    """Raises DecodeError for a whole answer of another vendor that clients cannot read: it is written anew."""
     streamed_text: StreamedText | None = None
     """Finds what the model says in frames that are not parsed."""
     render_client_call: Callable[[CallForm, str, str], Json | None] = no_item

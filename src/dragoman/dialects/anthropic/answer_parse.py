@@ -46,6 +46,31 @@ from dragoman.dialects.shared.raw_json import (
 )
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
+
+class _ReadBlock(msgspec.Struct, gc=False):
+    """What clients read of a block without a look at its type."""
+
+    type: str
+    text: str | msgspec.UnsetType = msgspec.UNSET
+    thinking: str | msgspec.UnsetType = msgspec.UNSET
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    input: dict[str, Raw] | msgspec.UnsetType = msgspec.UNSET
+
+
+class _ReadUsage(msgspec.Struct, gc=False):
+    input_tokens: int
+    output_tokens: int
+
+
+class _ReadMessage(msgspec.Struct, gc=False):
+    content: list[_ReadBlock]
+    stop_reason: str
+    usage: _ReadUsage
+
+
+check_read_message = msgspec.json.Decoder(_ReadMessage).decode
+
 STOPS = StopWords(
     {
         "end_turn": Stop.END,
@@ -301,10 +326,9 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         message = decode_answer(body)
         if not says_nothing(message.get("error")) or "content" not in message:
             return [Failed(parse_no_answer(body))]
-        blocks = decode_items(message["content"]) if bytes(message["content"]) != b"null" else []
         answer.start(message, out)
-        for index, block in enumerate(blocks):
-            answer.open_block(index, bytes(block), out)
+        for index, block in enumerate(_blocks(bytes(message["content"]))):
+            answer.open_block(index, block, out)
             answer.close_block(index, out)
         answer.stop({key: message[key] for key in STOP if key in message}, {}, out)
         answer.use(message.get("usage"), out)
@@ -312,6 +336,13 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     except UNREADABLE:
         return [Failed(unreadable_answer(body))]
     return out
+
+
+def _blocks(content: bytes) -> list[bytes]:
+    """The blocks of a message. Some servers write a text that is alone as it is."""
+    if content[:1] == b'"':
+        return [b'{"type":"text","text":%b}' % content]
+    return [bytes(block) for block in decode_items(content) if bytes(block) != _NULL] if content != _NULL else []
 
 
 # Usage

@@ -16,7 +16,7 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.anthropic.answer_parse import AnthropicAnswerParser, parse_answer
+from dragoman.dialects.anthropic.answer_parse import AnthropicAnswerParser, check_read_message, parse_answer
 from dragoman.dialects.anthropic.answer_render import (
     BLOCKS,
     LATE_FIELDS,
@@ -289,6 +289,7 @@ ANSWERS = AnswerCodec(
     AnthropicStreamRenderer,
     render_error,
     complete=complete_answer,
+    check_whole=check_read_message,
     streamed_text=WORDS,
     chunk_rewrite=_foreign_errors,
     find_beginning=find_block,

@@ -437,3 +437,41 @@ class WholeAnswer(msgspec.Struct, gc=False):
 
 
 decode_whole = msgspec.json.Decoder(WholeAnswer).decode
+
+
+# What clients read of a whole answer without a look at its type
+
+
+class ReadFunction(msgspec.Struct, gc=False):
+    name: str
+    arguments: str | dict[str, Raw] | None = None
+
+
+class ReadCall(msgspec.Struct, gc=False):
+    id: str | None = None
+    function: ReadFunction | None = None
+
+
+class ReadMessage(msgspec.Struct, gc=False):
+    content: str | list[dict[str, Raw]] | None = None
+    refusal: str | None = None
+    tool_calls: list[ReadCall] | None = None
+
+
+class ReadChoice(msgspec.Struct, gc=False):
+    message: ReadMessage
+    finish_reason: str
+    index: int = 0
+
+
+class ReadUsage(msgspec.Struct, gc=False):
+    prompt_tokens: int
+    completion_tokens: int = 0
+
+
+class ReadAnswer(msgspec.Struct, gc=False):
+    choices: Annotated[list[ReadChoice], Meta(min_length=1)]
+    usage: ReadUsage | None = None
+
+
+check_read_answer = msgspec.json.Decoder(ReadAnswer).decode

@@ -60,6 +60,7 @@ from dragoman.dialects.openai_chat.answer_render import (
     render_usage,
 )
 from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
+from dragoman.dialects.openai_chat.schema import check_read_answer
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_members
 from dragoman.dialects.shared.parsing import answer_call_id, vendor_id
@@ -658,6 +659,7 @@ ANSWERS = AnswerCodec(
     peek_usage=peek_usage,
     check_chunk=check_plain_chunk,
     complete=complete_answer,
+    check_whole=check_read_answer,
     streamed_text=WORDS,
     chunk_rewrite=MisreadChunks,
     find_beginning=find_words,

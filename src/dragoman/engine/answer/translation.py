@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
@@ -324,7 +325,7 @@ class Translation:
         """A whole reply, or the body of an error if `failure` is set afterwards."""
         body = body.removeprefix(BOM)
         relays = self._relays_whole and not (self._thinking_parts and _THINKING_PART in body)
-        relays = relays and not _is_stream(body)
+        relays = relays and not (_is_stream(body) or (self._completes and self._is_misread(body)))
         if self._beginning is not None:
             self._seek_thinking(body)
         peek_usage = self._upstream.answers.peek_usage(body) if relays and self._capture is None else None
@@ -344,6 +345,14 @@ class Translation:
             return self._choice.render(events)
         answer = self._client.answers.render(reply, self._context)
         return answer if self._redaction is None else self._redaction.data(answer)
+
+    def _is_misread(self, body: bytes) -> bool:
+        """Whether clients cannot read a whole answer as it is: then it is written anew."""
+        try:
+            self._upstream.answers.check_whole(body)
+            return not body.isascii() and body.decode() == ""
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return True
 
     def _completed(self, body: bytes) -> bytes:
         body = without_leftovers(body, self._upstream.answer_leftovers)
