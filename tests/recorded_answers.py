@@ -10,6 +10,7 @@ from msgspec import Struct
 from tests.corpus import recorded_in, sampled
 
 from dragoman.conversation.canonical import canonical
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Framing
 from dragoman.wire.event_stream import render_frame
@@ -21,6 +22,11 @@ class Recording(Struct, frozen=True):
     id: str
     wire: bytes
     stream: bool
+
+
+UNRECORDED: frozenset[str] = frozenset()
+"""Dialects of which the corpus has no recordings yet."""
+RECORDED = tuple([name for name in DIALECT_NAMES if name not in UNRECORDED])
 
 
 def recordings(dialect: str, one_in: int = 1) -> Iterator[Recording]:

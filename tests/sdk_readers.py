@@ -18,6 +18,7 @@ from botocore.config import Config as BotoConfig
 from google import genai
 from google.genai import types as gemini_types
 from msgspec import Struct
+from tests.by_dialect import ByDialect
 
 SSE = "text/event-stream"
 JSON = "application/json"
@@ -520,12 +521,15 @@ def _read_ollama(server: Loopback, stream: bool) -> Seen:
     )
 
 
-_READERS = {
-    "anthropic": _read_anthropic,
-    "openai-chat": _read_chat,
-    "openai-responses": _read_responses,
-    "gemini": _read_gemini,
-    "ollama": _read_ollama,
-    "cohere": _read_cohere,
-    "bedrock": _read_bedrock,
-}
+_READERS = ByDialect(
+    "tests/sdk_readers.py, who reads its answers",
+    {
+        "anthropic": _read_anthropic,
+        "openai-chat": _read_chat,
+        "openai-responses": _read_responses,
+        "gemini": _read_gemini,
+        "ollama": _read_ollama,
+        "cohere": _read_cohere,
+        "bedrock": _read_bedrock,
+    },
+)

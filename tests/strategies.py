@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
+from tests.by_dialect import ByDialect
 from tests.shapes.bedrock import bedrock
 from tests.shapes.chat import chat
 from tests.shapes.chooser import Chooser, seeded
@@ -20,15 +21,18 @@ from tests.shapes.ollama import ollama
 from tests.shapes.responses import responses
 from tests.shapes.words import Signer
 
-SHAPES: dict[str, Callable[[Chooser, Signer], dict[str, Any]]] = {
-    "openai-chat": chat,
-    "anthropic": claude,
-    "openai-responses": responses,
-    "gemini": gemini,
-    "ollama": ollama,
-    "cohere": cohere,
-    "bedrock": bedrock,
-}
+SHAPES: dict[str, Callable[[Chooser, Signer], dict[str, Any]]] = ByDialect(
+    "tests/strategies.py, what generates its requests",
+    {
+        "openai-chat": chat,
+        "anthropic": claude,
+        "openai-responses": responses,
+        "gemini": gemini,
+        "ollama": ollama,
+        "cohere": cohere,
+        "bedrock": bedrock,
+    },
+)
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from itertools import zip_longest
 import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.by_dialect import ByDialect
 
 from dragoman.conversation.collect import arguments_of, tell
 from dragoman.conversation.events import (
@@ -85,15 +86,18 @@ def signed(draw: st.DrawFn, part: Text) -> Text:
     return Text(literal=part.literal, signature=draw(st.none() | state_of("gemini")))
 
 
-STOPS = {
-    "anthropic": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE, Stop.PAUSE, Stop.REFUSAL, Stop.CONTEXT],
-    "gemini": [Stop.END, Stop.LENGTH, Stop.FILTER, Stop.BROKEN_CALL, Stop.ERROR],
-    "openai-chat": [Stop.END, Stop.LENGTH, Stop.FILTER],
-    "openai-responses": [Stop.END, Stop.LENGTH, Stop.FILTER],
-    "ollama": [Stop.END, Stop.LENGTH],
-    "cohere": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE],
-    "bedrock": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE, Stop.FILTER, Stop.CONTEXT, Stop.BROKEN_CALL],
-}
+STOPS = ByDialect(
+    "tests/strategies_replies.py, why its answers end",
+    {
+        "anthropic": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE, Stop.PAUSE, Stop.REFUSAL, Stop.CONTEXT],
+        "gemini": [Stop.END, Stop.LENGTH, Stop.FILTER, Stop.BROKEN_CALL, Stop.ERROR],
+        "openai-chat": [Stop.END, Stop.LENGTH, Stop.FILTER],
+        "openai-responses": [Stop.END, Stop.LENGTH, Stop.FILTER],
+        "ollama": [Stop.END, Stop.LENGTH],
+        "cohere": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE],
+        "bedrock": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE, Stop.FILTER, Stop.CONTEXT, Stop.BROKEN_CALL],
+    },
+)
 ONE_MESSAGE = frozenset({"openai-chat", "ollama", "cohere"})
 """Dialects whose answer is one message, in which a model thinks, speaks and calls, in that order."""
 # Blocks of the provider's own, whole.

@@ -16,6 +16,7 @@ from botocore.eventstream import ParserError
 from msgspec import Struct
 from tests import bedrock_reader
 from tests import required_fields as tables
+from tests.by_dialect import ByDialect
 
 Wire = dict[str, Any]
 
@@ -779,12 +780,15 @@ def _bytes(body: bytes) -> bytes:
 _CUT: Mapping[str, Callable[[bytes], Any]] = {"ollama": _lines, "bedrock": _bytes}
 """How a stream is cut into frames, if it is no server-sent events."""
 
-_READERS: Mapping[str, tuple[_Whole, _Streamed]] = {
-    "openai-chat": (_chat, _chat_stream),
-    "openai-responses": (_response, _response_stream),
-    "anthropic": (_anthropic, _anthropic_stream),
-    "gemini": (_gemini, _gemini_stream),
-    "ollama": (_ollama, _ollama_stream),
-    "cohere": (_cohere, _cohere_stream),
-    "bedrock": (_bedrock, _bedrock_stream),
-}
+_READERS: Mapping[str, tuple[_Whole, _Streamed]] = ByDialect(
+    "tests/strict_readers.py, who reads its answers",
+    {
+        "openai-chat": (_chat, _chat_stream),
+        "openai-responses": (_response, _response_stream),
+        "anthropic": (_anthropic, _anthropic_stream),
+        "gemini": (_gemini, _gemini_stream),
+        "ollama": (_ollama, _ollama_stream),
+        "cohere": (_cohere, _cohere_stream),
+        "bedrock": (_bedrock, _bedrock_stream),
+    },
+)

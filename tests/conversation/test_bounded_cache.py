@@ -218,7 +218,7 @@ A system message of a Chat or Ollama client stands among the messages, and is re
 
 
 def test_every_client_dialect_is_tried() -> None:
-    assert CLIENTS.keys() == set(DIALECT_NAMES)
+    assert CLIENTS.keys() == set(DIALECT_NAMES), "CLIENTS has a turn of each"
 
 
 def count_misses() -> dict[str, int]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.recorded_answers import cut, recordings
+from tests.recorded_answers import RECORDED, cut, recordings
 
-from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import Event
 from dragoman.dialects.registry import dialect
 
@@ -18,7 +17,7 @@ def parsed(name: str, wire: bytes, size: int) -> list[Event]:
     return [*(event for piece in cut(wire, size) for event in parser.feed(piece)), *parser.close()]
 
 
-@pytest.mark.parametrize("name", DIALECT_NAMES)
+@pytest.mark.parametrize("name", RECORDED)
 @pytest.mark.parametrize("size", [1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 7)), 1000])
 def test_any_cut_gives_the_same_events(name: str, size: int) -> None:
     streams = [one for one in recordings(name, 1 if name in FEW else 8) if one.stream]

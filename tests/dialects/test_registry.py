@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.by_dialect import ByDialect
 
 from dragoman import dialects
 from dragoman.conversation.dialect_names import DIALECT_NAMES
@@ -174,18 +175,24 @@ def test_every_framing_has_a_content_type(framing: Framing) -> None:
     assert "/" in framing.content_type
 
 
-NO_ID = {
-    "openai-chat": {"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}}]},
-    "openai-responses": {"output": [{"type": "function_call", "name": "f", "arguments": "{}"}], "status": "completed"},
-    "anthropic": {"content": [{"type": "tool_use", "name": "f", "input": {}}], "stop_reason": "tool_use"},
-    "gemini": {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}]},
-    "cohere": {"message": {"tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}]}},
-    "ollama": {"message": {"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, "done": True},
-    "bedrock": {
-        "output": {"message": {"content": [{"toolUse": {"name": "f", "input": {}}}]}},
-        "stopReason": "tool_use",
+NO_ID = ByDialect(
+    "NO_ID, an answer with a call without an id",
+    {
+        "openai-chat": {"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}}]},
+        "openai-responses": {
+            "output": [{"type": "function_call", "name": "f", "arguments": "{}"}],
+            "status": "completed",
+        },
+        "anthropic": {"content": [{"type": "tool_use", "name": "f", "input": {}}], "stop_reason": "tool_use"},
+        "gemini": {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}]},
+        "cohere": {"message": {"tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}]}},
+        "ollama": {"message": {"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, "done": True},
+        "bedrock": {
+            "output": {"message": {"content": [{"toolUse": {"name": "f", "input": {}}}]}},
+            "stopReason": "tool_use",
+        },
     },
-}
+)
 
 
 @every_dialect

@@ -9,15 +9,16 @@ import orjson
 import pytest
 from msgspec.structs import replace
 from tests.corpus import recorded_in, sampled
+from tests.recorded_answers import RECORDED
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.dialects.dialect import Dialect, RenderOptions
-from dragoman.dialects.registry import all_dialects
+from dragoman.dialects.registry import dialect
 
-every_dialect = pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
+every_dialect = pytest.mark.parametrize("dialect", [dialect(name) for name in RECORDED], ids=RECORDED)
 ANOTHER = "another-model"
 ONE_IN = {"cohere": 1, "ollama": 1, "bedrock": 1}
 """Of others one in three is taken; of these there are few."""

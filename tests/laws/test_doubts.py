@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
+from tests.by_dialect import ByDialect
 from tests.corpus import FULL
 from tests.engine.test_exchange import Driver
 from tests.judges import JUDGES, served_path
@@ -36,21 +37,24 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Layer, patched
 
 # Facts that a dialect has no words for: no request can depend on them there.
-MOOT = {
-    "bedrock": {"odd_choice", "odd_reasoning_field", "odd_thinking_field", "past_signature", "prefill_mark"},
-    "anthropic": {"odd_choice", "odd_reasoning_field", "odd_thinking_field", "past_signature", "prefill_mark"},
-    "gemini": {"no_user_parts", "odd_choice", "odd_reasoning_field", "odd_thinking_field", "prefill_mark"},
-    "openai-responses": {
-        "odd_reasoning_field",
-        "odd_thinking_field",
-        "past_signature",
-        "prefill_mark",
-        "reasoning_text",
+MOOT = ByDialect(
+    "MOOT, the facts that it has no words for",
+    {
+        "bedrock": {"odd_choice", "odd_reasoning_field", "odd_thinking_field", "past_signature", "prefill_mark"},
+        "anthropic": {"odd_choice", "odd_reasoning_field", "odd_thinking_field", "past_signature", "prefill_mark"},
+        "gemini": {"no_user_parts", "odd_choice", "odd_reasoning_field", "odd_thinking_field", "prefill_mark"},
+        "openai-responses": {
+            "odd_reasoning_field",
+            "odd_thinking_field",
+            "past_signature",
+            "prefill_mark",
+            "reasoning_text",
+        },
+        "openai-chat": set[str](),
+        "cohere": {"odd_choice", "odd_thinking_field", "past_signature", "prefill_mark"},
+        "ollama": {"above_output_limit", "odd_choice", "odd_thinking_field", "past_signature", "prefill_mark"},
     },
-    "openai-chat": set[str](),
-    "cohere": {"odd_choice", "odd_thinking_field", "past_signature", "prefill_mark"},
-    "ollama": {"above_output_limit", "odd_choice", "odd_thinking_field", "past_signature", "prefill_mark"},
-}
+)
 # Facts that another fact of the target makes idle: no form of ids to be odd against, no thinking, no field of its own,
 # no limit that is known.
 # `stream_usage` guides what the gateway asks for itself; an odd choice is kept as it is in Responses.

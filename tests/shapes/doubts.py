@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from tests.by_dialect import ByDialect
 from tests.shapes.words import PAPER, PIXEL, SOUND
 
 Wire = dict[str, Any]
@@ -635,12 +636,15 @@ BEDROCK: dict[str, DoubtCase] = {
     "settings.top_k.support": DoubtCase(_converse(_HEY, additionalModelRequestFields={"top_k": 20}), r'"top_k"'),
 }
 
-CASES: dict[str, dict[str, DoubtCase]] = {
-    "bedrock": BEDROCK,
-    "openai-chat": CHAT,
-    "anthropic": ANTHROPIC,
-    "gemini": GEMINI,
-    "openai-responses": RESPONSES,
-    "ollama": OLLAMA,
-    "cohere": COHERE,
-}
+CASES: dict[str, dict[str, DoubtCase]] = ByDialect(
+    "CASES of tests/shapes/doubts.py",
+    {
+        "bedrock": BEDROCK,
+        "openai-chat": CHAT,
+        "anthropic": ANTHROPIC,
+        "gemini": GEMINI,
+        "openai-responses": RESPONSES,
+        "ollama": OLLAMA,
+        "cohere": COHERE,
+    },
+)
