@@ -25,13 +25,55 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, StateKind, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 
-MAKERS = {
-    "anthropic": StateKind.SIGNATURE,
-    "gemini": StateKind.THOUGHT,
-    "openai-responses": StateKind.ENCRYPTED,
-    "openai-chat": StateKind.THOUGHT,
-    "bedrock": StateKind.SIGNATURE,
-}
+_TOKENS = [Stop.END, Stop.LENGTH]
+
+
+class ReplyForm(msgspec.Struct, frozen=True):
+    """What the replies of a dialect may hold."""
+
+    stops: list[Stop]
+    """Why they end, if they call nothing."""
+    one_message: bool = False
+    """In one message a model thinks, speaks and calls, in that order."""
+    object_arguments: bool = False
+    """The arguments of a call are an object, never a text."""
+    state: StateKind | None = None
+    """What proves the thinking."""
+    signs_calls: bool = False
+    """State hangs on calls, too."""
+    block: Opaque | None = None
+    """A block of the provider's own, whole."""
+
+
+_SEARCH = b'{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}}'
+_CODE = b'{"executableCode":{"language":"PYTHON","code":"print(1)"}}'
+REPLY_FORMS = ByDialect(
+    "REPLY_FORMS of tests/strategies_replies.py",
+    {
+        "anthropic": ReplyForm(
+            [*_TOKENS, Stop.STOP_SEQUENCE, Stop.PAUSE, Stop.REFUSAL, Stop.CONTEXT],
+            object_arguments=True,
+            state=StateKind.SIGNATURE,
+            block=Opaque("server_tool_use", _SEARCH, Origin("anthropic", "", "made-up-model")),
+        ),
+        "gemini": ReplyForm(
+            [*_TOKENS, Stop.FILTER, Stop.BROKEN_CALL, Stop.ERROR],
+            object_arguments=True,
+            state=StateKind.THOUGHT,
+            signs_calls=True,
+            block=Opaque("executableCode", _CODE, Origin("gemini", "", "made-up-model")),
+        ),
+        "openai-chat": ReplyForm([*_TOKENS, Stop.FILTER], one_message=True, state=StateKind.THOUGHT, signs_calls=True),
+        "openai-responses": ReplyForm([*_TOKENS, Stop.FILTER], state=StateKind.ENCRYPTED),
+        "ollama": ReplyForm(_TOKENS, one_message=True, object_arguments=True),
+        "cohere": ReplyForm([*_TOKENS, Stop.STOP_SEQUENCE], one_message=True),
+        "bedrock": ReplyForm(
+            [*_TOKENS, Stop.STOP_SEQUENCE, Stop.FILTER, Stop.CONTEXT, Stop.BROKEN_CALL],
+            object_arguments=True,
+            state=StateKind.SIGNATURE,
+        ),
+    },
+)
 
 words = st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\ud800" not in text)
 names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_-]{0,20}", fullmatch=True)
@@ -47,7 +89,7 @@ objects = st.dictionaries(st.text(max_size=8), plain, max_size=4).map(msgspec.js
 def arguments(draw: st.DrawFn, dialect: str) -> bytes:
     """Mostly an object. If arguments are text, also one that is spread over lines or breaks off, or none at all."""
     whole = draw(objects)
-    if dialect in ("anthropic", "gemini", "ollama", "bedrock") or draw(st.integers(0, 3)):
+    if REPLY_FORMS[dialect].object_arguments or draw(st.integers(0, 3)):
         return whole
     text = whole.decode()
     broken = text[: draw(st.integers(1, len(text)))]
@@ -58,20 +100,23 @@ def arguments(draw: st.DrawFn, dialect: str) -> bytes:
 @st.composite
 def state_of(draw: st.DrawFn, dialect: str) -> Opaque:
     """State as that dialect's own provider would have made it."""
+    kind = REPLY_FORMS[dialect].state
+    assert kind is not None
     content = base64.b64encode(draw(st.binary(min_size=3, max_size=30))).decode()
-    return Opaque(kind=MAKERS[dialect], json=quote(content), origin=Origin(dialect, "", "made-up-model"))
+    return Opaque(kind=kind, json=quote(content), origin=Origin(dialect, "", "made-up-model"))
 
 
 @st.composite
 def thoughts(draw: st.DrawFn, dialect: str) -> Reasoning:
-    text = draw(st.none() | words if dialect in MAKERS else words)
-    held = draw(state_of(dialect)) if dialect in MAKERS and (text is None or draw(st.booleans())) else None
+    has_state = REPLY_FORMS[dialect].state is not None
+    text = draw(st.none() | words if has_state else words)
+    held = draw(state_of(dialect)) if has_state and (text is None or draw(st.booleans())) else None
     return Reasoning(text=Text(literal=quote(text)) if text is not None else None, state=held)
 
 
 @st.composite
 def calls(draw: st.DrawFn, dialect: str, number: int) -> Call:
-    proven = dialect in ("gemini", "openai-chat") and draw(st.booleans())
+    proven = REPLY_FORMS[dialect].signs_calls and draw(st.booleans())
     return Call(
         id=f"call_{draw(st.integers(0, 999))}_{number}",
         name=draw(names),
@@ -86,40 +131,17 @@ def signed(draw: st.DrawFn, part: Text) -> Text:
     return Text(literal=part.literal, signature=draw(st.none() | state_of("gemini")))
 
 
-STOPS = ByDialect(
-    "tests/strategies_replies.py, why its answers end",
-    {
-        "anthropic": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE, Stop.PAUSE, Stop.REFUSAL, Stop.CONTEXT],
-        "gemini": [Stop.END, Stop.LENGTH, Stop.FILTER, Stop.BROKEN_CALL, Stop.ERROR],
-        "openai-chat": [Stop.END, Stop.LENGTH, Stop.FILTER],
-        "openai-responses": [Stop.END, Stop.LENGTH, Stop.FILTER],
-        "ollama": [Stop.END, Stop.LENGTH],
-        "cohere": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE],
-        "bedrock": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE, Stop.FILTER, Stop.CONTEXT, Stop.BROKEN_CALL],
-    },
-)
-ONE_MESSAGE = frozenset({"openai-chat", "ollama", "cohere"})
-"""Dialects whose answer is one message, in which a model thinks, speaks and calls, in that order."""
-# Blocks of the provider's own, whole.
-KEPT = {
-    "anthropic": b'{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}}',
-    "gemini": b'{"executableCode":{"language":"PYTHON","code":"print(1)"}}',
-}
-
-
 @st.composite
 def replies(draw: st.DrawFn, dialect: str) -> Reply:
-    """A reply that a provider speaking the dialect could have given.
-
-    In one message a model thinks, speaks and calls, in that order; elsewhere parts may come in any order.
-    """
-    parts: list[Part] = draw(st.lists(thoughts(dialect), max_size=1 if dialect in ONE_MESSAGE else 2))
-    parts += [Text(literal=quote(text)) for text in draw(st.lists(words, max_size=1 if dialect in ONE_MESSAGE else 2))]
+    """A reply that a provider speaking the dialect could have given."""
+    form = REPLY_FORMS[dialect]
+    most = 1 if form.one_message else 2
+    parts: list[Part] = draw(st.lists(thoughts(dialect), max_size=most))
+    parts += [Text(literal=quote(text)) for text in draw(st.lists(words, max_size=most))]
     parts += [draw(calls(dialect, number)) for number in range(draw(st.integers(0, 3)))]
-    if dialect in KEPT and draw(st.booleans()):
-        kind = "server_tool_use" if dialect == "anthropic" else "executableCode"
-        parts.append(Opaque(kind=kind, json=KEPT[dialect], origin=Origin(dialect, "", "made-up-model")))
-    if dialect not in ONE_MESSAGE:
+    if form.block is not None and draw(st.booleans()):
+        parts.append(form.block)
+    if not form.one_message:
         parts = draw(st.permutations(parts))
     if dialect == "gemini":
         # Of texts in a row the last one is signed: a stream does not tell to which of them a signature belongs.
@@ -128,7 +150,7 @@ def replies(draw: st.DrawFn, dialect: str) -> Reply:
             for part, follows in zip_longest(parts, parts[1:])
         ]
     called = any(isinstance(part, Call) for part in parts)
-    stop = Stop.CALLS if called else draw(st.sampled_from(STOPS[dialect]))
+    stop = Stop.CALLS if called else draw(st.sampled_from(form.stops))
     return Reply(
         id=draw(st.from_regex(r"[a-z]{3}_[a-z0-9]{8}", fullmatch=True)),
         model="made-up-model",

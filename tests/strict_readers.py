@@ -8,9 +8,9 @@ no code with the renderers. `read` gives what such a client ends up with; `Unacc
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from botocore.eventstream import ParserError
 from msgspec import Struct
@@ -39,10 +39,8 @@ class Result(Struct, frozen=True):
 
 def read(dialect: str, body: bytes, stream: bool, *, used: bool = True) -> Result:
     """The answer as the strictest client of a dialect reads it. `used`: it must say what it cost."""
-    whole, streamed = _READERS[dialect]
-    if not stream:
-        return whole(json.loads(body), used)
-    return streamed(_CUT.get(dialect, _frames)(body), used)
+    reader = _READERS[dialect]
+    return reader.streamed(reader.cut(body), used) if stream else reader.whole(json.loads(body), used)
 
 
 def _refuse(condition: object, why: str) -> None:
@@ -777,18 +775,24 @@ def _bytes(body: bytes) -> bytes:
     return body
 
 
-_CUT: Mapping[str, Callable[[bytes], Any]] = {"ollama": _lines, "bedrock": _bytes}
-"""How a stream is cut into frames, if it is no server-sent events."""
+class _Reader(NamedTuple):
+    """Who reads the answers of a dialect."""
 
-_READERS: Mapping[str, tuple[_Whole, _Streamed]] = ByDialect(
+    whole: _Whole
+    streamed: _Streamed
+    cut: Callable[[bytes], Any] = _frames
+    """How a stream is cut into frames."""
+
+
+_READERS = ByDialect(
     "tests/strict_readers.py, who reads its answers",
     {
-        "openai-chat": (_chat, _chat_stream),
-        "openai-responses": (_response, _response_stream),
-        "anthropic": (_anthropic, _anthropic_stream),
-        "gemini": (_gemini, _gemini_stream),
-        "ollama": (_ollama, _ollama_stream),
-        "cohere": (_cohere, _cohere_stream),
-        "bedrock": (_bedrock, _bedrock_stream),
+        "openai-chat": _Reader(_chat, _chat_stream),
+        "openai-responses": _Reader(_response, _response_stream),
+        "anthropic": _Reader(_anthropic, _anthropic_stream),
+        "gemini": _Reader(_gemini, _gemini_stream),
+        "ollama": _Reader(_ollama, _ollama_stream, _lines),
+        "cohere": _Reader(_cohere, _cohere_stream),
+        "bedrock": _Reader(_bedrock, _bedrock_stream, _bytes),
     },
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.by_dialect import ByDialect
 from tests.shapes.chooser import Chooser
 
 from dragoman.conversation.envelope import seal
@@ -214,15 +215,18 @@ def _ollama() -> Shape:
     return wire(model=MODEL, messages=either(*(some(plain, bare, *kind, *kind, most=8) for kind in kinds)))
 
 
-SHAPES: dict[str, Shape] = {
-    "openai-chat": _chat(),
-    "anthropic": _anthropic(),
-    "openai-responses": _responses(),
-    "gemini": _gemini(),
-    "bedrock": _bedrock(),
-    "cohere": _cohere(),
-    "ollama": _ollama(),
-}
+SHAPES: dict[str, Shape] = ByDialect(
+    "tests/dialects/plain_shapes.py, its usual requests",
+    {
+        "openai-chat": _chat(),
+        "anthropic": _anthropic(),
+        "openai-responses": _responses(),
+        "gemini": _gemini(),
+        "bedrock": _bedrock(),
+        "cohere": _cohere(),
+        "ollama": _ollama(),
+    },
+)
 
 LONG = "x" * 70_000
 LONG_MESSAGES = {

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.by_dialect import ByDialect
 from tests.judges import JUDGES, judge_of, served_path
 from tests.strict_readers import Result, read
 from tests.targets import MODELS
@@ -37,37 +38,40 @@ TURNS: Mapping[str, ModelTurn] = {
     "json": ModelTurn(json={"city": "Paris", "degrees": 21}),
 }
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-ASKED: Mapping[str, dict[str, Any]] = {
-    "openai-chat": {
-        "messages": [{"role": "user", "content": "Hi"}],
-        "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
+ASKED: Mapping[str, dict[str, Any]] = ByDialect(
+    "ASKED, a request with a tool",
+    {
+        "openai-chat": {
+            "messages": [{"role": "user", "content": "Hi"}],
+            "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
+        },
+        "openai-responses": {
+            "input": "Hi",
+            "tools": [{"type": "function", "name": "weather", "parameters": SCHEMA, "strict": False}],
+        },
+        "anthropic": {
+            "max_tokens": 4096,
+            "messages": [{"role": "user", "content": "Hi"}],
+            "tools": [{"name": "weather", "input_schema": SCHEMA}],
+        },
+        "ollama": {
+            "messages": [{"role": "user", "content": "Hi"}],
+            "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
+        },
+        "cohere": {
+            "messages": [{"role": "user", "content": "Hi"}],
+            "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
+        },
+        "bedrock": {
+            "messages": [{"role": "user", "content": [{"text": "Hi"}]}],
+            "toolConfig": {"tools": [{"toolSpec": {"name": "weather", "inputSchema": {"json": SCHEMA}}}]},
+        },
+        "gemini": {
+            "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+            "tools": [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],
+        },
     },
-    "openai-responses": {
-        "input": "Hi",
-        "tools": [{"type": "function", "name": "weather", "parameters": SCHEMA, "strict": False}],
-    },
-    "anthropic": {
-        "max_tokens": 4096,
-        "messages": [{"role": "user", "content": "Hi"}],
-        "tools": [{"name": "weather", "input_schema": SCHEMA}],
-    },
-    "ollama": {
-        "messages": [{"role": "user", "content": "Hi"}],
-        "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
-    },
-    "cohere": {
-        "messages": [{"role": "user", "content": "Hi"}],
-        "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
-    },
-    "bedrock": {
-        "messages": [{"role": "user", "content": [{"text": "Hi"}]}],
-        "toolConfig": {"tools": [{"toolSpec": {"name": "weather", "inputSchema": {"json": SCHEMA}}}]},
-    },
-    "gemini": {
-        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
-        "tools": [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],
-    },
-}
+)
 PROFILES = [name for name in JUDGES if name != "strict-template"]
 
 

@@ -23,7 +23,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Reasoning
 from dragoman.conversation.replies import Stop
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.answer.reasoning_capture import text_key
 from dragoman.engine.answer.translation import Translation
 from dragoman.errors import TargetError
@@ -130,29 +130,30 @@ def test_a_plain_body_in_place_of_a_stream_gets_the_error_it_lacks(dialect: str,
     assert b"data: " in out
 
 
-def _frames(dialect: str, wire: bytes) -> list[bytes]:
-    if dialect == "bedrock":
+def _frames(framing: Framing, wire: bytes) -> list[bytes]:
+    if framing is Framing.EVENT_STREAM:
         cuts, frames = 0, []
         while cuts < len(wire):
             size = int.from_bytes(wire[cuts : cuts + 4], "big")
             frames.append(wire[cuts : cuts + size])
             cuts += size
         return frames
-    end = {"gemini": b"\r\n\r\n", "ollama": b"\n"}.get(dialect, b"\n\n")
+    end = b"\n" if framing is Framing.NDJSON else b"\r\n\r\n" if b"\r\n\r\n" in wire else b"\n\n"
     return [frame + end for frame in wire.split(end) if frame]
 
 
 @pytest.mark.parametrize("dialect", DIALECT_NAMES)
 def test_a_long_relay_holds_little(dialect: str) -> None:
     wire = sample(dialect)
-    frames = _frames(dialect, wire)
+    framing = registry.dialect(dialect).framing
+    frames = _frames(framing, wire)
     translation = Translation(dialect, dialect)
     for _ in range(50):
         for frame in frames[3:200]:
             translation.feed(frame)
     assert translation._observer is not None
     held = getattr(translation._observer, "_tail", None)  # binary frames are parsed as they go by, and none is held
-    assert (dialect == "bedrock") is (held is None)
+    assert (framing is Framing.EVENT_STREAM) is (held is None)
     assert sum(map(len, held or ())) < 32 * 1024
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.corpus import FULL
-from tests.strategies_replies import ONE_MESSAGE, fragments, interleaved, replies
+from tests.strategies_replies import REPLY_FORMS, fragments, interleaved, replies
 
 from dragoman.conversation.canonical import canonical
 from dragoman.conversation.changes import Undo
@@ -76,7 +76,7 @@ def seen(client: str, reply: object) -> object:
         return canonical(with_inputs(reply))
     if client == "cohere":
         return canonical(content_first(reply))
-    if client not in ONE_MESSAGE or not isinstance(reply, Reply):
+    if not REPLY_FORMS[client].one_message or not isinstance(reply, Reply):
         return told_at_once(reply)
     choice = reply.choices[0]
     thoughts = [part for part in choice.parts if isinstance(part, Reasoning)]
