@@ -26,7 +26,7 @@ from dragoman.store.contracts.stored_responses import StoredResponse
 from dragoman.store.errors import StoreUnavailable
 from dragoman.store.ledger_entry import By
 from dragoman.store.sqlite import database as database_module
-from dragoman.store.sqlite import shared_windows
+from dragoman.store.sqlite import limits as shared_limits
 from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.sqlite.tables import inode
 from dragoman.store.sqlite.writer import WriteJob
@@ -154,7 +154,7 @@ async def test_forgetting_waits_until_the_file_has_forgotten(path: Path, clock: 
 async def test_a_locked_file_of_limits_holds_up_nobody_but_the_request(
     path: Path, clock: Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_windows, "DEADLINE", 0.2)
+    monkeypatch.setattr(shared_limits, "DEADLINE", 0.2)
     async with opened(path, clock) as store:
         limits = KeyLimits(requests_per_minute=2)
         assert await store.limits.reserve("k", limits) == Allowed(1)
