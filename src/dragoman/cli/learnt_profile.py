@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import msgspec
-
 from dragoman.cli.inputs.given_config import GivenConfig
-from dragoman.cli.inputs.state_access import RunningGateway, opened_store
+from dragoman.cli.inputs.state_access import GatewayState, RunningGateway, known_lessons
 from dragoman.engine.exchange.lesson_book import LessonRecord, believed
 from dragoman.errors import TargetError, near_match
 from dragoman.gateway.models.server_probes import REFUSALS
@@ -19,10 +16,6 @@ from dragoman.profiles.fact_names import entry_names
 from dragoman.profiles.profile import Evidence, Profile, Profiles
 
 _MEASURED = "MEAS"
-
-
-class _ListedLessons(msgspec.Struct):
-    lessons: tuple[LessonRecord, ...]
 
 
 def learnt_profiles(target: str, config: Path, profiles: Profiles, gateway: RunningGateway | None) -> Profiles:
@@ -33,16 +26,8 @@ def learnt_profiles(target: str, config: Path, profiles: Profiles, gateway: Runn
     provider = providers.get(name)
     if provider is None:
         raise TargetError(f'{config} has no provider "{name}"; {near_match(name, providers)}')
-    if gateway is not None:
-        records = gateway.ask(_ListedLessons, "/dragoman/lessons").lessons
-    else:
-        records = asyncio.run(_stored(given))
+    records = known_lessons(GatewayState(given, gateway))
     return profiles.extended({name: _profile(name, provider.profile or name, target, records)})
-
-
-async def _stored(given: GivenConfig) -> tuple[LessonRecord, ...]:
-    async with opened_store(given) as store:
-        return () if store is None else await store.lessons.all()
 
 
 def _profile(name: str, like: str, target: str, records: Iterable[LessonRecord]) -> Profile:

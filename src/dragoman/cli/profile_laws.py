@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS
-from dragoman.cli.output.console import print_table, printable
+from dragoman.cli.output.console import echo_json, print_table, printable
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DialectName
 from dragoman.emulators.chat.service import ChatService
 from dragoman.emulators.chat.stated_facts import stated
@@ -138,7 +138,7 @@ def show_laws(target: Target, profiles: Profiles, *, as_json: bool) -> int:
     """Run the laws and print what holds. 1 if one does not."""
     result = run_laws(target, profiles)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(result)).decode())
+        echo_json(result)
         return 1 if result.failures else 0
     failed = {law: [one for one in result.failures if one.law is law] for law in Law}
     print_table(

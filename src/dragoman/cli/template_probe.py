@@ -7,9 +7,8 @@ import datetime
 from pathlib import Path
 
 import click
-import msgspec
 
-from dragoman.cli.output.console import print_note, print_table, printable
+from dragoman.cli.output.console import echo_json, print_note, print_table, printable
 from dragoman.errors import ProbeError
 from dragoman.probe.live.address import Headers
 from dragoman.probe.live.server_template import find_template
@@ -32,7 +31,7 @@ def show_template(
         out.write_text(render_profile(_profile(out.stem, server or "", found)), "utf-8")
         print_note(f"wrote {out}")
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
+        echo_json(found)
     else:
         _show(found)
     return 0

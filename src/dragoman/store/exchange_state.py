@@ -22,6 +22,7 @@ from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.sent_prompts import SentBefore, SentPrompts
 from dragoman.profiles.profile import Target, merge
+from dragoman.store.contracts.lesson_records import LessonRecords
 from dragoman.store.contracts.reasoning_vault import StateOwner
 from dragoman.store.contracts.summaries import Summary, SummaryKind
 from dragoman.store.store import Store
@@ -133,14 +134,7 @@ class StoredState(Generic[D]):
 
     async def forget(self, target: str | None, name: str | None) -> int:
         """Forget the lessons of a target, or of all; of one name, or all. How many there were."""
-        found = [
-            record
-            for record in await self._lessons.all()
-            if target in (None, record.target) and name in (None, record.name)
-        ]
-        for one in {(record.target, record.name) for record in found}:
-            await self._lessons.forget(*one)
-        return len(found)
+        return await forget_lessons(self._lessons, target, name)
 
     async def lessons(self) -> dict[str, Patch]:
         """What holds for everybody, by target, as facts for a profile."""
@@ -169,3 +163,11 @@ def _readable(kept: Summary, kind: type[T]) -> T | None:
         return msgspec.json.decode(kept.value, type=kind)
     except msgspec.DecodeError:
         return None
+
+
+async def forget_lessons(lessons: LessonRecords, target: str | None, name: str | None) -> int:
+    """Forget the lessons of a target, or of all; of one name, or all. How many there were."""
+    found = [one for one in await lessons.all() if target in (None, one.target) and name in (None, one.name)]
+    for one in {(record.target, record.name) for record in found}:
+        await lessons.forget(*one)
+    return len(found)

@@ -122,7 +122,7 @@ def from_config(given: GivenConfig, request_id: str) -> RefusalLine:
 
 async def _entry(given: GivenConfig, request_id: str) -> Entry | None:
     async with opened_store(given) as store:
-        return None if store is None else await store.ledger.report(request_id, Viewer("", True))
+        return await store.ledger.report(request_id, Viewer("", admin=True))
 
 
 def _from_files(config: Config, request_id: str) -> Iterator[RefusalLine]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -16,8 +17,10 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.cli.inputs.given_config import Command, GivenConfig, config_options
+from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.errors import OptionError
 from dragoman.store.location import store_file
+from dragoman.store.memory.store import MemoryStore
 from dragoman.store.open_store import open_store
 from dragoman.store.store import Store
 from dragoman.wire.error_bodies import parse_failure
@@ -45,15 +48,60 @@ class RunningGateway(msgspec.Struct, frozen=True):
         return msgspec.json.decode(_call(self.url, self.key, method, path, query), type=kind)
 
 
+class GatewayState(msgspec.Struct, frozen=True):
+    """The state of a gateway: asked of the one that runs at `--url`, if there is one, else read in the store."""
+
+    given: GivenConfig
+    gateway: RunningGateway | None
+
+    def ask(
+        self,
+        kind: type[_Kind],
+        path: str,
+        read: Callable[[Store], Awaitable[_Kind]],
+        query: Mapping[str, str] = _NOTHING,
+        method: str = "GET",
+    ) -> _Kind:
+        """What the gateway answers, or `read` finds in the store. Raises OptionError."""
+        if self.gateway is not None:
+            return self.gateway.ask(kind, path, query, method)
+        return asyncio.run(self._from_store(read))
+
+    async def _from_store(self, read: Callable[[Store], Awaitable[_Kind]]) -> _Kind:
+        async with opened_store(self.given) as store:
+            return await read(store)
+
+
+class ListedLessons(msgspec.Struct):
+    """What refusals have taught, as a gateway says it."""
+
+    lessons: tuple[LessonRecord, ...]
+
+
+class Forgotten(msgspec.Struct):
+    """How many entries were removed."""
+
+    forgotten: int
+
+
+def known_lessons(state: GatewayState) -> tuple[LessonRecord, ...]:
+    """Everything that refusals have taught."""
+
+    async def read(store: Store) -> ListedLessons:
+        return ListedLessons(await store.lessons.all())
+
+    return state.ask(ListedLessons, "/dragoman/lessons", read).lessons
+
+
 def state_options(command: Command) -> Command:
     """The options of a command about the state of a gateway, without the one for the key. The command gets a
-    GivenConfig, and the gateway that runs at `--url`, if there is one."""
+    GatewayState."""
 
     @wraps(command)
-    def with_gateway(given: GivenConfig, /, url: str | None, key: str | None, **others: Any) -> Any:
-        return command(given, None if url is None else RunningGateway(url, key), **others)
+    def with_state(given: GivenConfig, /, url: str | None, key: str | None, **others: Any) -> Any:
+        return command(GatewayState(given, None if url is None else RunningGateway(url, key)), **others)
 
-    return config_options(cast(Command, url_option(with_gateway)))
+    return config_options(cast(Command, url_option(with_state)))
 
 
 def _call(url: str, key: str | None, method: str, path: str, query: Mapping[str, str]) -> bytes:
@@ -80,15 +128,15 @@ def _call(url: str, key: str | None, method: str, path: str, query: Mapping[str,
 
 
 @asynccontextmanager
-async def opened_store(given: GivenConfig) -> AsyncIterator[Store | None]:
-    """The store of a configuration; None if no gateway has made one yet. Raises OptionError."""
+async def opened_store(given: GivenConfig) -> AsyncIterator[Store]:
+    """The store of a configuration; an empty one in memory if no gateway has made it yet. Raises OptionError."""
     config = given.loaded().config
     file = store_file(config.store, given.file)
     shared = config.store.hot is not None or config.store.ledger is not None
     if file is None and not shared:
         raise OptionError("the state of this gateway is in its memory", hint="ask it with --url and --key")
     if not shared and file is not None and not file.exists():
-        yield None
+        yield MemoryStore(config.store)
         return
     redis = replace(config.store.redis, deadline_ms=_ANSWER_MS)
     opened = open_store(replace(config, store=replace(config.store, redis=redis)), file)

@@ -134,6 +134,13 @@ def _align(rows: Sequence[Sequence[str]], err: bool) -> None:
         click.echo("  ".join(cells).rstrip(), err=err)
 
 
+def echo_json(value: object) -> None:
+    """Print a value as JSON, for programs."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
+
+
 def print_json(body: bytes) -> None:
     """Print JSON, indented and coloured."""
     import msgspec

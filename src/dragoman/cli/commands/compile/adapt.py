@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,13 +29,14 @@ from dragoman.cli.inputs.file_jobs import run_task
 from dragoman.cli.inputs.request_files import RequestItem, RequestSource, open_requests
 from dragoman.cli.inputs.unread_requests import UnreadRequests
 from dragoman.cli.output.change_report import ChangeReport
-from dragoman.cli.output.console import is_terminal, print_json
+from dragoman.cli.output.console import is_terminal, print_json, printable
 from dragoman.cli.output.progress import with_progress
-from dragoman.cli.output.request_diff import print_diff, request_diff
 from dragoman.cli.value_completion import complete_losses, complete_rules, complete_targets
+from dragoman.conversation.notation.script import show
 from dragoman.engine.compile.compiled_request import CompiledRequest
+from dragoman.engine.library.adapt import read
 from dragoman.engine.library.report_summary import FoldedChange, fold
-from dragoman.errors import OptionError, RequestError, nearest_first
+from dragoman.errors import MalformedRequest, OptionError, RequestError, nearest_first
 from dragoman.rules import BY_NAME
 
 
@@ -182,3 +185,43 @@ def _json_result(item: RequestItem, adapted: CompiledRequest, target: str) -> di
 def _one_line(body: bytes) -> bytes:
     """The body on one line. A body that is sent unchanged may have several."""
     return msgspec.json.format(body, indent=-1) if b"\n" in body else body
+
+
+MAX_LINES = 20_000
+"""More lines cannot be compared in reasonable time."""
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def request_diff(request: bytes, adapted: CompiledRequest, source: str) -> Iterator[str]:
+    """The lines of the diff between a request and what became of it."""
+    return unified_diff(*_sides(request, adapted, source))
+
+
+def print_diff(lines: Iterable[str]) -> None:
+    """Print a diff, coloured on a terminal."""
+    coloured = is_terminal(sys.stdout)
+    for line in lines:
+        text = printable(line)
+        click.echo(click.style(text, fg=_COLOURS.get(text[:1])) if coloured else text)
+
+
+def unified_diff(before: str, after: str) -> Iterator[str]:
+    """The lines of a unified diff."""
+    old, new = before.split("\n"), after.split("\n")
+    if max(len(old), len(new)) > MAX_LINES:
+        raise MalformedRequest(
+            "the request is too long to compare line by line", hint="compare the bodies with --json instead"
+        )
+    yield from difflib.unified_diff(old, new, "before", "after", lineterm="")
+
+
+def _sides(request: bytes, adapted: CompiledRequest, source: str) -> tuple[str, str]:
+    ask = read(request, source=source)
+    if ask.dialect != adapted.dialect:
+        return show(ask.conversation), show(adapted.conversation)
+    return _pretty(request), _pretty(adapted.body)
+
+
+def _pretty(body: bytes) -> str:
+    return msgspec.json.format(body, indent=2).decode("utf-8", "replace")

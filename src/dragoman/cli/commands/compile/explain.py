@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from dragoman.cli.inputs.compile_context import file_type, parse_choices, profile_options
 from dragoman.cli.inputs.state_access import RunningGateway, key_option, url_option
-from dragoman.cli.output.console import printable
+from dragoman.cli.output.console import echo_json, printable
 from dragoman.cli.value_completion import complete_targets
 from dragoman.engine.library import explain as explaining
 from dragoman.engine.library.adapt import choose
@@ -54,7 +54,7 @@ def explain(
         choices = replace(choices, profiles=learnt)
     found = explaining.explain(target, profiles=choices.profiles, rules=choices.rules)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
+        echo_json(found)
         return
     dialect = choose(target, choices.profiles).dialect
     click.echo(f"{click.style(target, bold=True)} uses the {dialect} dialect.\n")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
 from dragoman.cli.inputs.compile_context import json_option
-from dragoman.cli.output.console import print_table
+from dragoman.cli.output.console import echo_json, print_table
 from dragoman.errors import OptionError, near_match
 from dragoman.profiles.offers import OfferedModel, all_offers, offered_models
 
@@ -28,7 +27,7 @@ def models(provider: str | None, shape: str, as_json: bool) -> None:
         raise OptionError(f'no models are known of "{provider}"; {near_match(provider, known)}')
     found = offered_models(provider)
     if as_json or shape == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
+        echo_json(found)
         return
     head = ("provider", "model", "window", "answer", "reads", "thinks", "input $", "output $")
     print_table(head, [_row(model) for model in found])

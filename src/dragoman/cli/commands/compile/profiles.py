@@ -10,11 +10,12 @@ import click
 import msgspec
 
 from dragoman.cli.inputs.compile_context import parse_choices, profile_options
-from dragoman.cli.output.console import print_table, printable
+from dragoman.cli.output.console import echo_json, print_table, printable
 from dragoman.cli.value_completion import complete_profiles
 from dragoman.engine.compile.evidence import evidence
 from dragoman.engine.library.lint import ANY_MODEL
 from dragoman.errors import OptionError
+from dragoman.profiles.fact_names import flat_facts
 from dragoman.profiles.facts import ANY_SETTING, Facts
 from dragoman.profiles.profile import Evidence, Layer, Profiles, Target, read_profiles_file
 
@@ -60,7 +61,7 @@ def profiles(
     target = choices.profiles.target(name if "/" in name else f"{name}/{ANY_MODEL}")
     stated = [one for one in stated_facts(target, choices.profiles) if everything or one.origin != DEFAULT]
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(stated)).decode())
+        echo_json(stated)
     else:
         _show(target, stated, choices.profiles)
     return 0
@@ -76,8 +77,6 @@ def _further(words: tuple[str, ...], known: Profiles, as_json: bool) -> int:
         raise OptionError(f"{words[0]} takes {' and '.join(wanted)}", at="profiles")
     found = [named_target(word, known) for word in words[1:]]
     if words[0] == "diff":
-        from dragoman.cli.profile_diff import show_difference
-
         return show_difference(*(target for target, _ in found), as_json=as_json)
     from dragoman.cli.profile_laws import show_laws
 
@@ -104,7 +103,7 @@ def _list(known: Profiles, as_json: bool) -> None:
     found = [known.profile(name) for name in known.names()]
     if as_json:
         plain = [{"name": one.name, "title": one.title, "dialect": one.dialect, "url": one.url} for one in found]
-        click.echo(msgspec.json.format(msgspec.json.encode(plain)).decode())
+        echo_json(plain)
         return
     rows = [(one.name, one.title, one.dialect, one.url) for one in found]
     print_table(("profile", "title", "dialect", "address"), rows)
@@ -189,3 +188,49 @@ def _evidence(one: StatedFact) -> str:
 
 def _shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+_NAMES = ("dialect", "provider", "family", "model")
+"""Facts that say who it is, in which any two differ."""
+
+
+class DifferingFact(msgspec.Struct, frozen=True):
+    """A fact, and what each of the two says. None: nothing."""
+
+    fact: str
+    first: Any
+    second: Any
+
+
+def differing_facts(first: Target, second: Target) -> tuple[DifferingFact, ...]:
+    """The facts in which two targets differ, in the order of the catalogue."""
+    before, after = _flat_facts(first), _flat_facts(second)
+    return tuple(
+        DifferingFact(name, before.get(name), after.get(name))
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    )
+
+
+def show_difference(first: Target, second: Target, *, as_json: bool) -> int:
+    """Print the difference. 1 if there is one."""
+    found = differing_facts(first, second)
+    if as_json:
+        echo_json(found)
+    elif found:
+        rows = [(one.fact, _shown(one.first), _shown(one.second)) for one in found]
+        print_table(("fact", first.profile.name, second.profile.name), rows)
+    else:
+        click.echo("no fact differs")
+    return 1 if found else 0
+
+
+def _flat_facts(target: Target) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(target.facts)
+    return {name: value for name, value in flat_facts(plain).items() if name not in _NAMES}
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) and value else msgspec.json.encode(value).decode()

@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.cli.inputs.given_config import GivenConfig
 from dragoman.cli.inputs.recorded_requests import from_config, from_gateway, is_request_id
-from dragoman.cli.inputs.state_access import RunningGateway, key_option, state_options
+from dragoman.cli.inputs.state_access import GatewayState, key_option, state_options
 from dragoman.cli.output.console import print_error, print_table, printable
 from dragoman.cli.reproduction import Reproduction, reproduction
 from dragoman.emulation.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
@@ -45,17 +45,16 @@ class ReplayOptions(msgspec.Struct, frozen=True):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @state_options
 @key_option
-def replay(
-    given: GivenConfig, gateway: RunningGateway | None, /, *, source: str, target: str | None, **flags: Any
-) -> int:
+def replay(state: GatewayState, /, *, source: str, target: str | None, **flags: Any) -> int:
     """Compile a recorded request again, offline, and show the report.
 
     SOURCE is the id of a request (of the store beside the configuration, or of the gateway at --url), a file such as
     logs/provider_errors.jsonl, one of its lines as FILE:NUMBER, the text of a line, or - for standard input. The exit
     code is 1 if the emulator or the provider still refuses the request.
     """
-    if gateway is not None:
-        failures = [(1, from_gateway(gateway, source))]
+    given = state.given
+    if state.gateway is not None:
+        failures = [(1, from_gateway(state.gateway, source))]
     elif is_request_id(source):
         failures = [(1, from_config(given, source))]
     else:

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from dragoman.cli.inputs.compile_context import config_option, file_type, source_option
-from dragoman.cli.output.console import printable
+from dragoman.cli.output.console import echo_json, printable
 from dragoman.config.load import load
 from dragoman.config.model_lookup import AUTO, find_candidates
 from dragoman.config.schema.config_file import Config
@@ -63,7 +63,7 @@ def _no_route(name: str, config: Config) -> OptionError:
 
 def _show_question(question: RouterQuestion, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode({"asks": question.body})).decode())
+        echo_json({"asks": question.body})
         return
     click.echo("The router model decides. It is asked:\n")
     click.echo(printable(msgspec.json.format(msgspec.json.encode(question.body)).decode()))
@@ -73,7 +73,7 @@ def _show_question(question: RouterQuestion, as_json: bool) -> None:
 def _show(decision: Decision, session: str, as_json: bool) -> None:
     if as_json:
         shown = {**msgspec.to_builtins(decision), "session": session}
-        click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
+        echo_json(shown)
         return
     click.echo(f"{click.style(decision.chosen, bold=True)}: {printable(decision.reason)}")
     if len(decision.models) > 1:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
-from dragoman.cli.output.console import print_table, rich_console
+from dragoman.cli.output.console import echo_json, print_table, rich_console
 from dragoman.cli.value_completion import complete_rules
 from dragoman.engine.library.lint import headline
 from dragoman.errors import OptionError, nearest_first
@@ -25,7 +24,7 @@ def rules(name: str | None, as_json: bool) -> None:
         raise OptionError(f'no rule is called "{name}". {nearest_first(name, BY_NAME)}')
     if as_json:
         described = [_plain(group, rule) for group, rule in _all() if name in (None, rule.name)]
-        click.echo(msgspec.json.format(msgspec.json.encode(described[0] if name else described)).decode())
+        echo_json(described[0] if name else described)
     elif name is None:
         rows = [(rule.name, group, headline(rule), str(rule.loses)) for group, rule in _all()]
         print_table(("rule", "group", "defect", "loses at most"), rows)

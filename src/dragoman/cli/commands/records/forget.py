@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import click
-import msgspec
 
-from dragoman.cli.inputs.given_config import GivenConfig
-from dragoman.cli.inputs.state_access import RunningGateway, opened_store, state_options
+from dragoman.cli.inputs.state_access import Forgotten, GatewayState, state_options
 from dragoman.errors import OptionError
 from dragoman.store.errors import StoreUnavailable
-
-_PATH = "/dragoman/callers"
-
-
-class _Gone(msgspec.Struct):
-    forgotten: int
+from dragoman.store.store import Store
 
 
 @click.command()
@@ -25,7 +16,7 @@ class _Gone(msgspec.Struct):
 @click.option("--name", "names", multiple=True, help="The name of the client key.")
 @click.option("--key", "names", multiple=True, help="An older spelling of --name.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def forget(given: GivenConfig, gateway: RunningGateway | None, *, names: tuple[str, ...], yes: bool) -> None:
+def forget(state: GatewayState, *, names: tuple[str, ...], yes: bool) -> None:
     """Remove what is kept for a client key, everywhere: requests, answers, reasoning state, pins, lessons, amounts.
 
     A gateway that runs on a SQLite file also has state in its memory; tell it with --url. Replicas on Redis learn of it
@@ -36,17 +27,13 @@ def forget(given: GivenConfig, gateway: RunningGateway | None, *, names: tuple[s
     (name,) = names
     if not yes:
         click.confirm(f'Forget everything of the key "{name}"? Its budget starts at zero', abort=True)
+
+    async def forget_stored(store: Store) -> Forgotten:
+        return Forgotten(await store.forget(name))
+
     try:
-        if gateway is not None:
-            count = gateway.ask(_Gone, _PATH, {"name": name}, "DELETE").forgotten
-        else:
-            count = asyncio.run(_forget(given, name))
+        count = state.ask(Forgotten, "/dragoman/callers", forget_stored, {"name": name}, "DELETE").forgotten
     except StoreUnavailable as error:
         raise OptionError(f"not everything was removed; try again: {error}") from None
     nothing = f'nothing is kept for a key named "{name}"; is it the name? `dragoman keys list` shows those of the file'
     click.echo(f"{count} removed" if count else nothing)
-
-
-async def _forget(given: GivenConfig, name: str) -> int:
-    async with opened_store(given) as store:
-        return 0 if store is None else await store.forget(name)

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
+from collections.abc import Mapping
 
 import click
 import msgspec
 
-from dragoman.cli.inputs.given_config import GivenConfig
-from dragoman.cli.inputs.state_access import RunningGateway, key_option, opened_store, state_options
+from dragoman.cli.inputs.state_access import Forgotten, GatewayState, key_option, known_lessons, state_options
 from dragoman.cli.output.console import print_table
 from dragoman.engine.exchange.lesson_book import LessonRecord
+from dragoman.store.exchange_state import forget_lessons
 from dragoman.store.store import Store
-
-_PATH = "/dragoman/lessons"
-
-
-class _Shown(msgspec.Struct):
-    lessons: tuple[LessonRecord, ...]
-
-
-class _Forgotten(msgspec.Struct):
-    forgotten: int
 
 
 @click.command()
@@ -33,8 +23,7 @@ class _Forgotten(msgspec.Struct):
 @click.option("--forget", is_flag=True, help="Forget them. A gateway that runs alone on its store is told by --url.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def lessons(
-    given: GivenConfig,
-    gateway: RunningGateway | None,
+    state: GatewayState,
     *,
     target: str | None,
     name: str | None,
@@ -43,39 +32,20 @@ def lessons(
 ) -> None:
     """Show what refusals have taught about targets, for whom it holds, and until when."""
     chosen = {field: value for field, value in (("target", target), ("name", name)) if value}
-    if gateway is not None:
-        found, count = _from_gateway(gateway, chosen, forget)
-    else:
-        found, count = asyncio.run(_from_store(given, chosen, forget))
     if forget:
-        click.echo(f"{count} forgotten")
+        click.echo(f"{_forget(state, chosen)} forgotten")
         return
-    matching = [one for one in found if all(getattr(one, field) == value for field, value in chosen.items())]
-    _show(matching, as_json)
+    found = known_lessons(state)
+    _show([one for one in found if all(getattr(one, field) == value for field, value in chosen.items())], as_json)
 
 
-def _from_gateway(
-    gateway: RunningGateway, chosen: dict[str, str], forget: bool
-) -> tuple[tuple[LessonRecord, ...], int]:
-    if not forget:
-        return gateway.ask(_Shown, _PATH).lessons, 0
-    return (), gateway.ask(_Forgotten, _PATH, chosen, "DELETE").forgotten
+def _forget(state: GatewayState, chosen: Mapping[str, str]) -> int:
+    async def forget_stored(store: Store) -> Forgotten:
+        count = await forget_lessons(store.lessons, chosen.get("target"), chosen.get("name"))
+        await store.flush()
+        return Forgotten(count)
 
-
-async def _from_store(given: GivenConfig, chosen: dict[str, str], forget: bool) -> tuple[tuple[LessonRecord, ...], int]:
-    async with opened_store(given) as store:
-        return ((), 0) if store is None else await _look(store, chosen, forget)
-
-
-async def _look(store: Store, chosen: dict[str, str], forget: bool) -> tuple[tuple[LessonRecord, ...], int]:
-    found = await store.lessons.all()
-    if not forget:
-        return found, 0
-    gone = [one for one in found if all(getattr(one, field) == value for field, value in chosen.items())]
-    for target, name in {(one.target, one.name) for one in gone}:
-        await store.lessons.forget(target, name)
-    await store.flush()
-    return (), len(gone)
+    return state.ask(Forgotten, "/dragoman/lessons", forget_stored, chosen, "DELETE").forgotten
 
 
 def _show(found: list[LessonRecord], as_json: bool) -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import click
 import msgspec
 
 from dragoman.cli.commands.records.usage import since_option
-from dragoman.cli.inputs.given_config import GivenConfig
-from dragoman.cli.inputs.state_access import RunningGateway, key_option, opened_store, state_options
+from dragoman.cli.inputs.state_access import GatewayState, key_option, state_options
 from dragoman.cli.output.console import print_table
 from dragoman.store.contracts.ledger import LARGEST_PAGE, LedgerQuery
 from dragoman.store.ledger_entry import Viewer
 from dragoman.store.ledger_views import STATES, RequestPage, RequestRow, request_row
+from dragoman.store.store import Store
 
-_PATH = "/dragoman/requests"
 _HEAD = ("id", "time", "key", "model", "target", "status", "input", "output", "cost")
 
 
@@ -33,8 +30,7 @@ _HEAD = ("id", "time", "key", "model", "target", "status", "input", "output", "c
 @click.option("--after", metavar="CURSOR", help="Those that follow a page: its `next`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the page as JSON, with `next`.")
 def requests_(
-    given: GivenConfig,
-    gateway: RunningGateway | None,
+    state: GatewayState,
     *,
     of_key: str | None,
     model: str | None,
@@ -48,32 +44,21 @@ def requests_(
     """List requests: who asked for what, who answered, and what it cost."""
     asked = {"key_name": of_key, "model": model, "target": target, "status": status, "since": since, "after": after}
     chosen = {name: value for name, value in asked.items() if value is not None}
-    moment = since_option(since)
-    if gateway is not None:
-        page = gateway.ask(RequestPage, _PATH, {**chosen, "limit": str(limit)})
-    else:
-        page = asyncio.run(_from_store(given, _query(chosen, moment, limit)))
-    _show(page, as_json)
-
-
-def _query(chosen: Mapping[str, str], since: float | None, limit: int) -> LedgerQuery:
-    return LedgerQuery(
-        since=since,
-        caller=chosen.get("key_name"),
-        target=chosen.get("target"),
-        asked=chosen.get("model"),
-        failed=STATES[chosen["status"]] if "status" in chosen else None,
+    query = LedgerQuery(
+        since=since_option(since),
+        caller=of_key,
+        target=target,
+        asked=model,
+        failed=None if status is None else STATES[status],
         limit=limit,
-        after=chosen.get("after"),
+        after=after,
     )
 
-
-async def _from_store(given: GivenConfig, query: LedgerQuery) -> RequestPage:
-    async with opened_store(given) as store:
-        if store is None:
-            return RequestPage(())
-        page = await store.ledger.recent(Viewer("", True), query)
+    async def read(store: Store) -> RequestPage:
+        page = await store.ledger.recent(Viewer("", admin=True), query)
         return RequestPage(tuple(map(request_row, page.entries)), page.next)
+
+    _show(state.ask(RequestPage, "/dragoman/requests", read, {**chosen, "limit": str(limit)}), as_json)
 
 
 def _show(page: RequestPage, as_json: bool) -> None:

@@ -23,6 +23,7 @@ from dragoman.store.contracts.ledger import LedgerQuery
 from dragoman.store.errors import StoreError
 from dragoman.store.ledger_entry import Entry, Viewer
 from dragoman.store.location import store_file
+from dragoman.store.memory.store import MemoryStore
 from dragoman.store.store import Prunable, Store
 from dragoman.store.transfer import Moved, SqliteFile, move
 
@@ -56,7 +57,7 @@ def check(ctx: click.Context, given: GivenConfig, timeout: float) -> None:
 
 async def _check(given: GivenConfig) -> bool:
     async with opened_store(given) as opened:
-        if opened is None:
+        if isinstance(opened, MemoryStore):
             click.echo("no gateway has made a store yet")
             return True
         health = opened.health()
@@ -109,8 +110,6 @@ def export(given: GivenConfig) -> None:
 
 async def _export(given: GivenConfig) -> None:
     async with opened_store(given) as opened:
-        if opened is None:
-            return
         async for entry in _entries(opened):
             click.echo(b'{"request":' + entry.report() + b"}")
         for record in await opened.lessons.all():

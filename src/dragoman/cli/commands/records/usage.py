@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import sys
 import time
@@ -11,17 +10,17 @@ import click
 import msgspec
 
 from dragoman.cli.inputs.compile_context import json_option
-from dragoman.cli.inputs.given_config import GivenConfig
-from dragoman.cli.inputs.state_access import RunningGateway, key_option, opened_store, state_options
+from dragoman.cli.inputs.state_access import GatewayState, key_option, state_options
 from dragoman.cli.output.cache_tables import print_cache
 from dragoman.cli.output.console import print_table
 from dragoman.errors import OptionError
-from dragoman.store.cache_report import CacheReport, cache_report, report_of
+from dragoman.store.cache_report import CacheReport, cache_report
 from dragoman.store.contracts.ledger import LedgerQuery
 from dragoman.store.ledger_entry import Totals, Viewer
 from dragoman.store.ledger_views import GROUPS, UsageReport, parse_since, usage_report
+from dragoman.store.store import Store
 
-_PATH = "/dragoman/usage"
+_ADMIN = Viewer("", admin=True)
 _HEAD = ("requests", "errors", "input", "output", "cached", "reasoning", "cost", "estimated cost", "unpriced")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -39,8 +38,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
     "--cache", "caches", is_flag=True, help="What prompt caches saved and lost, and which requests broke them."
 )
 def usage(
-    given: GivenConfig,
-    gateway: RunningGateway | None,
+    state: GatewayState,
     *,
     by: str,
     since: str | None,
@@ -51,18 +49,19 @@ def usage(
     """Show what was used and what it cost, how much of that is estimated, and what has no price."""
     moment = since_option(since)
     query = {"since": since} if since is not None else {}
+
+    async def read_caches(store: Store) -> CacheReport:
+        return await cache_report(store.ledger, _ADMIN, moment)
+
+    async def read_usage(store: Store) -> UsageReport:
+        groups = await store.ledger.totals(_ADMIN, GROUPS[by], LedgerQuery(since=moment))
+        return usage_report(by, moment, groups)
+
     if caches:
-        if gateway is not None:
-            found = gateway.ask(CacheReport, "/dragoman/cache", query)
-        else:
-            found = asyncio.run(_caches_from_store(given, moment))
-        _show_caches(found, as_json or form == "json")
-        return
-    if gateway is not None:
-        report = gateway.ask(UsageReport, _PATH, {"by": by, **query})
+        _show_caches(state.ask(CacheReport, "/dragoman/cache", read_caches, query), as_json or form == "json")
     else:
-        report = asyncio.run(_from_store(given, by, moment))
-    _show(report, "json" if as_json else form)
+        report = state.ask(UsageReport, "/dragoman/usage", read_usage, {"by": by, **query})
+        _show(report, "json" if as_json else form)
 
 
 def since_option(text: str | None) -> float | None:
@@ -71,21 +70,6 @@ def since_option(text: str | None) -> float | None:
         return parse_since(text, time.time()) if text is not None else None
     except ValueError as fault:
         raise OptionError(str(fault), at="--since") from None
-
-
-async def _from_store(given: GivenConfig, by: str, since: float | None) -> UsageReport:
-    async with opened_store(given) as store:
-        if store is None:
-            return usage_report(by, since, ())
-        groups = await store.ledger.totals(Viewer("", True), GROUPS[by], LedgerQuery(since=since))
-        return usage_report(by, since, groups)
-
-
-async def _caches_from_store(given: GivenConfig, since: float | None) -> CacheReport:
-    async with opened_store(given) as store:
-        if store is None:
-            return report_of((), since)
-        return await cache_report(store.ledger, Viewer("", True), since)
 
 
 def _show_caches(report: CacheReport, as_json: bool) -> None:
