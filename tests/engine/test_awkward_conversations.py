@@ -133,6 +133,19 @@ SHOWN: Wire = {"role": "user", "content": [{"type": "text", "text": "See"}, PICT
 SCHEMA: Wire = {"name": "place", "schema": {"type": "object", "properties": {"lake": {"type": "string"}}}}
 ODD: Wire = {"type": "function", "function": {"name": "odd", "parameters": {"type": "object", "properties": []}}}
 
+CHOOSING: Wire = {
+    "type": "object",
+    "properties": {
+        "mode": {"enum": ["START", "END"]},
+        "severity": {"type": "string", "anyOf": [{"enum": ["error"]}, {"enum": ["warning"]}]},
+        "query": {"$ref": "#/$defs/Query", "description": "the query"},
+        "old": {"$ref": "#/definitions/Query"},
+        "pair": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]},
+    },
+    "$defs": {"Query": {"type": "string", "description": "words"}},
+    "definitions": {"Query": {"type": "string"}},
+}
+
 # The profile of an unknown server sends what the client wrote. What the server refuses is cured by its words, by care,
 # or by both.
 CASES |= {
@@ -362,6 +375,20 @@ CASES |= {
         arrives=("a lake",),
         gone=('"tools"',),
         rules=("refused-tools",),
+    ),
+    "schemas of MCP servers": Awkward(
+        "openai-chat",
+        asked(HI, tools=[{"type": "function", "function": {"name": "look", "parameters": CHOOSING}}]),
+        ("moonshot/kimi-k3", "moonshot/kimi-k2.6"),
+        arrives=('"anyOf":[{"', "START", "the query"),
+        rules=("schema-keyword",),
+    ),
+    "schemas of MCP servers, to a router": unknown(
+        "moonshot",
+        "moonshotai/kimi-k2.6",
+        asked(HI, tools=[{"type": "function", "function": {"name": "look", "parameters": CHOOSING}}]),
+        arrives=('"anyOf":[{"', "START", "the query"),
+        rules=("schema-keyword",),
     ),
     "two refusals, of which care cures one": unknown(
         "mistral",

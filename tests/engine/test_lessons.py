@@ -55,6 +55,7 @@ class Case(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
+UNTYPED: dict[str, Any] = {"type": "object", "properties": {"source": {"enum": ["a", "b"]}}}
 CUT: dict[str, Any] = {
     "role": "assistant",
     "content": "x",
@@ -687,6 +688,17 @@ CASES: dict[str, Case] = {
         lambda body: "properties" in body["tools"][0]["function"]["parameters"],
         False,
         True,
+    ),
+    "schema-flavored": Case(
+        (
+            "Invalid request: tools.function.parameters is not a valid moonshot flavored json schema, details: "
+            "<At path 'properties.source': type is not defined>",
+        ),
+        {"schema_form": "moonshot", "format_schema_form": "moonshot"},
+        {**PLAIN, "tools": [{"type": "function", "function": {"name": "f", "parameters": UNTYPED}}]},
+        lambda body: body["tools"][0]["function"]["parameters"]["properties"]["source"].get("type"),
+        None,
+        "string",
     ),
     "tools-counted": Case(
         (

@@ -26,6 +26,7 @@ from dragoman.emulators.chat.reported import (
     has_no_user,
     has_tool_without_parameters,
     has_tools,
+    refuse_unflavored_schemas,
     refusing,
     refusing_arguments,
     refusing_forced_choice,
@@ -306,6 +307,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
             400, "Invalid request: the message at position 1 with role 'assistant' must not be empty"
         ),
         reported=(
+            refuse_unflavored_schemas,
             refusing("Invalid request: unsupported image url", has_image_url),  # the words are not known
             refusing_forced_choice(
                 "tool_choice '{choice}' is incompatible with thinking enabled",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
@@ -97,3 +97,42 @@ def thinks_unless_switched_off(request: ReceivedRequest) -> bool:
     """Qwen on DashScope: Qwen 3.5 and later think unless they are told not to."""
     switch = request.body.get("enable_thinking")
     return bool(switch) if isinstance(switch, bool) else re.search(r"qwen3\.[5-9]", request.model) is not None
+
+
+def refuse_unflavored_schemas(request: ReceivedRequest) -> None:
+    """Moonshot's own flavor of JSON Schema, as far as its refusals are reported."""
+    for tool in request.body.get("tools") or ():
+        root = (tool.get("function") or {}).get("parameters")
+        flaw = next(_flaws_of_schema(root, "root"), None) if isinstance(root, dict) and root else None
+        if flaw is not None:
+            raise ChatRefusal(
+                400,
+                "Invalid request: tools.function.parameters is not a valid moonshot flavored json schema, "
+                f"details: <At path '{flaw[0]}': {flaw[1]}>",
+            )
+
+
+def _flaws_of_schema(node: Any, at: str) -> Iterator[tuple[str, str]]:
+    """Where something is wrong, and what."""
+    if not isinstance(node, dict):
+        return
+    reference = node.get("$ref")
+    if isinstance(reference, str):
+        if reference != "#" and not reference.startswith("#/$defs/"):
+            yield f"{at}.$ref", "references must start with #/$defs/"
+        if "description" in node:
+            yield at, "conflicting keywords found after $ref expansion: description"
+    elif "anyOf" in node:
+        if "type" in node:
+            yield at, "when using anyOf, type should be defined in anyOf items instead of the parent schema"
+    elif "type" not in node and "oneOf" not in node and "allOf" not in node:
+        yield at, "type is not defined"
+    if isinstance(node.get("items"), list):
+        yield at, "items must be an object"
+    inner = "" if at == "root" else f"{at}."
+    for key in ("properties", "$defs"):
+        for name, schema in (node.get(key) or {}).items():
+            yield from _flaws_of_schema(schema, f"{inner}{key}.{name}")
+    yield from _flaws_of_schema(node.get("items"), f"{inner}items")
+    for index, schema in enumerate(node.get("anyOf") or ()):
+        yield from _flaws_of_schema(schema, f"{inner}anyOf.{index}")

@@ -315,6 +315,11 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.openai_schema,
     ),
     _lesson(
+        "schema-flavored",
+        r"not a valid moonshot flavored json schema",
+        fixed(schema_form="moonshot", format_schema_form="moonshot"),
+    ),
+    _lesson(
         "tools-counted",
         r"'tools' ?: maximum number of items is (\d{1,6})|"
         r"invalid 'tools': array too long\. expected an array with maximum length (\d{1,6})",

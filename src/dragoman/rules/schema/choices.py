@@ -34,7 +34,8 @@ def chosen(node: Schema, place: Place) -> Schema:
         return node
     if "anyOf" not in place.form.unions:
         return _settled(node, place)
-    return _alone(node, place) if place.form.union_alone else node
+    alone = place.form.union_alone or (place.form.union_untyped and "type" in node)
+    return _alone(node, place) if alone else node
 
 
 def _all_flat(node: Schema, place: Place) -> Schema:

@@ -54,6 +54,8 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     """`$ref` with `$defs` or `definitions` is read."""
     ref_siblings: bool = True
     """Other keywords may stand beside `$ref`."""
+    defs_alone: bool = False
+    """References lead to the root or into its `$defs`."""
     foreign_refs: bool = False
     """References may lead outside the schema, or nowhere."""
     recursion: bool = True
@@ -64,6 +66,8 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     """They may stand at the root."""
     union_alone: bool = False
     """Beside anyOf only description and nullable may stand."""
+    union_untyped: bool = False
+    """Beside anyOf no type may stand."""
     typing: Typing = Typing.FREE
     """Where `type` has to stand."""
     type_lists: bool = True

@@ -189,6 +189,18 @@ OLLAMA = SchemaForm(
     boolean_schemas=False,
 )
 
+# "Moonshot flavored JSON schema": its specification, and what its validator is reported to refuse.
+MOONSHOT = replace(
+    OBJECT,
+    typing=Typing.ALWAYS,
+    root_unions=False,
+    union_untyped=True,
+    ref_siblings=False,
+    defs_alone=True,
+    boolean_schemas=False,
+    required_exist=True,
+)
+
 FORMS: Mapping[str, SchemaForm] = MappingProxyType(
     {
         "json-schema": ANYTHING,
@@ -209,6 +221,7 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "groq": replace(OBJECT, required_exist=True),
         "mistral": OBJECT,
         "bedrock": OBJECT,
+        "moonshot": MOONSHOT,
         "ollama": OLLAMA,
         "minimal": MINIMAL,
         "documented": DOCUMENTED,

@@ -26,7 +26,8 @@ def inlined(node: Schema, place: Place) -> Schema:
         return node
     lost = not place.form.foreign_refs and place.walk.references.target(ref) is MISSING
     rooted = place.is_root and place.form.typing is not Typing.FREE
-    if place.walk.inline or lost or rooted:
+    misplaced = place.form.defs_alone and ref != "#" and not ref.startswith("#/$defs/")
+    if place.walk.inline or lost or rooted or misplaced:
         done = opened(node, place)
         return _without_unused(done, place) if rooted and not place.walk.inline else done
     return node if place.form.ref_siblings or len(node) == 1 else _uncrowded(node, ref, place)
