@@ -165,7 +165,6 @@ def test_geminis_own_schemas_lose_what_their_language_does_not_have(odd: dict[st
 @pytest.mark.parametrize(
     ("odd", "written"),
     [
-        ({"type": "ARRAY"}, {"type": "ARRAY", "items": {"type": "STRING"}}),
         ({"const": "x"}, {"type": "STRING", "enum": ["x"]}),
         ({"enum": ["", "a"]}, {"type": "STRING", "enum": ["a"], "description": 'May be "".'}),
         ({"type": "INTEGER", "enum": [1, 2]}, {"type": "INTEGER", "description": "One of: 1, 2."}),
@@ -175,6 +174,55 @@ def test_geminis_own_schemas_say_it_in_their_language(odd: dict[str, Any], writt
     done = sent(in_geminis_words(**odd), GEMINI, source="gemini")
     declared = done.json["tools"][0]["functionDeclarations"][0]["parameters"]
     assert declared["properties"]["city"] == written
+
+
+VERTEX = "vertex/gemini-3-pro-preview"
+ANY = [{"type": "STRING"}, {"type": "NUMBER"}]
+
+
+@pytest.mark.parametrize(
+    ("target", "odd", "node"),
+    [
+        (GEMINI, {"type": "ARRAY"}, {"type": "array"}),
+        (VERTEX, {"type": "ARRAY"}, {"type": "array"}),
+        (VERTEX, {"type": None, "description": "Any."}, {"description": "Any."}),
+    ],
+)
+def test_what_geminis_language_cannot_say_is_given_as_json_schema(
+    target: str, odd: dict[str, Any], node: dict[str, Any]
+) -> None:
+    asked = in_geminis_words(**odd)
+    city = asked["tools"][0]["functionDeclarations"][0]["parameters"]["properties"]["city"]
+    for key in [key for key, value in odd.items() if value is None]:
+        del city[key]
+    done = sent(asked, target, source="gemini")
+    declared = done.json["tools"][0]["functionDeclarations"][0]
+    assert declared == {"name": "f", "parametersJsonSchema": {"type": "object", "properties": {"city": node}}}
+    assert done.changes == [("schema-keyword", "/tools/0/functionDeclarations/0", "nothing", False)]
+
+
+def test_a_proxy_gets_the_field_that_the_client_used() -> None:
+    done = sent(in_geminis_words(type="ARRAY"), "gemini-native-compatible-strict/gemini-2.5-flash", source="gemini")
+    node = done.json["tools"][0]["functionDeclarations"][0]["parameters"]["properties"]["city"]
+    assert node == {"type": "ARRAY", "items": {"type": "STRING"}}
+
+
+@pytest.mark.parametrize(
+    ("beside", "within"),
+    [
+        ({}, {}),
+        ({"description": "Where."}, {"description": "Where."}),
+        ({"nullable": True}, {"nullable": True}),
+        ({"description": "Where.", "nullable": True}, {"description": "Where.", "nullable": True}),
+    ],
+)
+def test_vertex_has_nothing_beside_a_choice(beside: dict[str, Any], within: dict[str, Any]) -> None:
+    asked = in_geminis_words(anyOf=ANY, **beside)
+    del asked["tools"][0]["functionDeclarations"][0]["parameters"]["properties"]["city"]["type"]
+    done = sent(asked, VERTEX, source="gemini")
+    node = done.json["tools"][0]["functionDeclarations"][0]["parameters"]["properties"]["city"]
+    assert node == {"anyOf": [{**one, **within} for one in ANY]}
+    assert sent(asked, GEMINI, source="gemini").changes == []
 
 
 def test_a_reference_in_geminis_own_schema_is_written_out() -> None:

@@ -645,6 +645,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tools_without_schema: Annotated[
         Stance, asked("a tool without a schema of its arguments", tools="bare_lookup -", words=("parameters",))
     ] = ACCEPTS
+    schema_moves: Annotated[
+        bool,
+        Meta(description="a schema that would allow other values in the field it came in is given in the general one"),
+    ] = False
     schema_as: Annotated[str, Meta(description="field for the schema, if a dialect has several")] = ""
     strict_tools: Annotated[Stance, Meta(description="the `strict` mark on a tool")] = ACCEPTS
     strict_max: Annotated[int, Meta(description="how many strict tools it takes (0: any number)")] = 0

@@ -100,8 +100,11 @@ def _nodes(schema: dict[str, Any], at: str) -> Iterator[tuple[str, dict[str, Any
 
 def _check_alternatives(schema: dict[str, Any], at: str, flavour: Flavour) -> None:
     """In parameters `anyOf` must be alone. In response schemas recordings show it beside other keys."""
+    beside = ("anyOf",) if flavour.is_vertex else _BESIDE_ANY_OF
     for path, node in _nodes(schema, at):
-        if "anyOf" in node and any(key not in _BESIDE_ANY_OF for key in node):
+        if flavour.is_vertex and not node.keys() & {"type", "anyOf", "ref"} and path != at:
+            raise flavour.field_refusal(path, "", f"`{path}` schema didn't specify the schema type field.")
+        if "anyOf" in node and any(key not in beside for key in node):
             raise flavour.field_refusal(
                 f"{path}.any_of",
                 "when using any_of, it must be the only field set.",

@@ -76,7 +76,8 @@ def _alone(node: Schema, place: Place) -> Schema:
         place.note("wrote a union of one as that one")
         rest = without(node, "anyOf")
         return joined(both(rest, opened(real[0], place), place), place) if real else rest
-    rest = {key: value for key, value in node.items() if key not in BESIDE_A_UNION}
+    beside = {"anyOf"} if place.form.union_bare else BESIDE_A_UNION
+    rest = {key: value for key, value in node.items() if key not in beside}
     if not rest:
         return node
     return flattened(node, "anyOf", place) if is_object(rest) else _spread(node, rest, real, place)
@@ -89,12 +90,14 @@ def _spread(node: Schema, rest: Schema, options: list[Schema], place: Place) -> 
             node = described(without(node, key), sentence(key, rest[key]))
             rest = without(rest, key)
             place.note(f"moved {key} from beside anyOf into the description", "metadata")
+    if place.form.union_bare:
+        rest = without(node, "anyOf")
     if not rest:
         return node
     if not place.walk.pay(len(shown(rest)) * len(options)):
         return place.changed(without(node, "anyOf"), "left out a union that would grow too large", "content")
     place.note("repeated what stands beside anyOf in each choice")
-    kept = {key: value for key, value in node.items() if key in BESIDE_A_UNION}
+    kept = {key: value for key, value in node.items() if key not in rest}
     return {**kept, "anyOf": [both(option, rest, place) for option in options]}
 
 

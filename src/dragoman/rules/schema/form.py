@@ -66,6 +66,8 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     """They may stand at the root."""
     union_alone: bool = False
     """Beside anyOf only description and nullable may stand."""
+    union_bare: bool = False
+    """Not even these may."""
     union_untyped: bool = False
     """Beside anyOf no type may stand."""
     typing: Typing = Typing.FREE

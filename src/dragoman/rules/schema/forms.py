@@ -130,9 +130,12 @@ def _in_own_language(form: SchemaForm) -> SchemaForm:
 
 GEMINI_MEANT, GEMINI_MEANT_ANSWER = _in_own_language(GEMINI_JSON), _in_own_language(GEMINI_ANSWER)
 
-GEMINI_STUDIO = replace(GEMINI_MEANT, keywords=_KNOWN - {"additionalProperties"})
+GEMINI_STUDIO = replace(GEMINI_MEANT, keywords=_KNOWN - {"additionalProperties"}, union_alone=True)
 GEMINI_STUDIO_ANSWER = replace(GEMINI_MEANT_ANSWER, keywords=_KNOWN - {"additionalProperties"})
 """The same if the language does not have `additionalProperties`."""
+
+GEMINI_VERTEX = replace(GEMINI_MEANT, union_alone=True, union_bare=True, typing=Typing.ALWAYS)
+"""The same if it has no keyword beside `anyOf`, and wants a type everywhere else."""
 
 MINIMAL = SchemaForm(
     keywords=frozenset({"type", "description", "properties", "required", "items", "enum"}),
@@ -216,6 +219,7 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "gemini-proto": GEMINI_PROTO,
         "gemini-meant": GEMINI_MEANT,
         "gemini-meant-answer": GEMINI_MEANT_ANSWER,
+        "gemini-vertex": GEMINI_VERTEX,
         "gemini-studio": GEMINI_STUDIO,
         "gemini-studio-answer": GEMINI_STUDIO_ANSWER,
         "groq": replace(OBJECT, required_exist=True),

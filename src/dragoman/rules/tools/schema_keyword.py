@@ -99,6 +99,13 @@ def _compiled(
     compiled = _compile(tool.schema, facts, form, bool(tool.strict), room.left > 0)
     if compiled is None:
         return tool
+    if facts.schema_moves and tool.schema_as and compiled.loses == "content":
+        general = _compile(tool.schema, facts, facts.schema_form, bool(tool.strict), room.left > 0)
+        if general is None or general.loses == "nothing":
+            notes.append(Note(f"gave the schema of {tool.name} as JSON Schema", key=tool.place, loses=Loss.NOTHING))
+            tool, compiled = replace(tool, schema_as=""), general
+    if compiled is None:
+        return tool
     if tool.strict and compiled.loses == "content":
         tool = _unmarked(tool, notes, "its schema cannot be made strict")
         compiled = _compile(tool.schema, facts, form, False, room.left > 0)
