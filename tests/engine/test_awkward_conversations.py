@@ -702,6 +702,32 @@ CASES |= {
     ),
 }
 
+CASES |= {
+    "thinking switched off, on models that always think": Awkward(
+        "anthropic",
+        asked(HI, max_tokens=2000, thinking={"type": "disabled"}),
+        ("openrouter/openai/gpt-5", "openrouter/google/gemini-3.7-flash"),
+        arrives=('"reasoning":{"effort":"low"}',),
+        rules=("thinking-form",),
+    ),
+    "an effort of none, on models that always think": Awkward(
+        "openai-chat",
+        asked(HI, reasoning_effort="none"),
+        ("openrouter/openai/gpt-5", "openrouter/deepseek/deepseek-r1", "openrouter/minimax/minimax-m2.5"),
+        arrives=('"reasoning":{"effort":"low"}',),
+        rules=("thinking-form",),
+    ),
+    "a model that only Responses has": Awkward(
+        "openai-chat", asked(HI), ("openai/gpt-5-codex", "openai/o3-pro"), arrives=('"input":',), gone=("messages",)
+    ),
+    "few words from a model of Codex": Awkward(
+        "openai-responses",
+        items(HI, text={"verbosity": "low"}),
+        ("openai-responses/gpt-5.2-codex", "azure-openai-responses/gpt-5.1-codex-max"),
+        gone=("verbosity",),
+        rules=("refused-setting",),
+    ),
+}
 NAMED: Wire = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}", "namespace": "maps"}
 GIVEN: Wire = {"type": "function_call_output", "call_id": "c1", "output": "a lake"}
 BARE: Wire = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}, "strict": False}

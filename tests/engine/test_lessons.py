@@ -10,6 +10,7 @@ import pytest
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.compile.compiler import Options, compile_ask
+from dragoman.engine.compile.plan import serving_target
 from dragoman.engine.exchange.lessons import LESSONS, Learnt, learn
 from dragoman.engine.library.adapt import read
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
@@ -938,6 +939,91 @@ CASES: dict[str, Case] = {
         "minimal",
         "low",
     ),
+    "value-refused": Case(
+        ("Unsupported value: 'verbosity' does not support 'low' with this model. Supported values are: 'medium'.",),
+        {"settings": {"verbosity": {"support": "refuses"}}},
+        {**PLAIN, "verbosity": "low"},
+        names,
+        {"verbosity"},
+        set(),
+    ),
+    "stream-refused": Case(
+        (
+            "Your organization must be verified to stream this model. Please go to: https://platform.openai.com/settings",
+        ),
+        {"streams": "refuses"},
+        {**PLAIN, "stream": True},
+        lambda body: body.get("stream"),
+        True,
+        None,
+    ),
+    "summary-refused": Case(
+        (
+            "Your organization must be verified to generate reasoning summaries. Please go to: https://platform.openai.com",
+        ),
+        {"thinking_summary": "refuses", "thoughts_on_request": "none"},
+        {"input": "Hi", "reasoning": {"effort": "low", "summary": "auto"}},
+        lambda body: body["reasoning"],
+        {"effort": "low", "summary": "auto"},
+        {"effort": "low"},
+        target="openai-responses/gpt-5",
+        source="openai-responses",
+    ),
+    "state-refused": Case(
+        ("Encrypted content is not supported with this model.",),
+        {"settings": {"reasoning_state": {"support": "refuses"}}, "state_on_request": False},
+        {"input": "Hi", "include": ["reasoning.encrypted_content", "message.output_text.logprobs"]},
+        lambda body: body.get("include"),
+        ["reasoning.encrypted_content", "message.output_text.logprobs"],
+        ["message.output_text.logprobs"],
+        target="openai-responses/gpt-4.1",
+        source="openai-responses",
+    ),
+    "thinking-mandatory": Case(
+        ("Reasoning is mandatory for this endpoint and cannot be disabled.",),
+        {"thinking_off": "refuses"},
+        {**PLAIN, "reasoning": {"enabled": False}},
+        lambda body: body.get("reasoning"),
+        {"enabled": False},
+        {"effort": "low"},
+        target="openrouter/some-lab/some-model",
+    ),
+    "effort-with-tools": Case(
+        ("The following tools cannot be used with reasoning.effort 'minimal': web_search.",),
+        {"efforts": ["low", "medium", "high"]},
+        {"input": "Hi", "tools": [{"type": "web_search"}], "reasoning": {"effort": "minimal"}},
+        lambda body: body["reasoning"]["effort"],
+        "minimal",
+        "low",
+        target="openai-responses/gpt-5",
+        source="openai-responses",
+        lasting=False,
+    ),
+    "api-wrong": Case(
+        (
+            "This model is only supported in v1/responses and not in v1/chat/completions.",
+            "This is not a chat model and thus not supported in the v1/chat/completions endpoint.",
+            "The chatCompletion operation does not work with the specified model, gpt-5.1-codex.",
+            "model gpt-5.3-codex is not accessible via the /chat/completions endpoint",
+        ),
+        {"served_here": False},
+        PLAIN,
+        lambda body: "messages" in body,
+        True,
+        False,
+        target="openai/gpt-9",
+        status=404,
+    ),
+    "hints-unserved": Case(
+        ("No endpoints found that support cache control",),
+        {"cache_hints": "refuses"},
+        {"messages": [{**HI, "content": [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}]}]},
+        lambda body: "cache_control" in body["messages"][0]["content"][0],
+        True,
+        False,
+        target="openrouter/openai/gpt-5",
+        status=404,
+    ),
     "tools-refused": Case(
         (
             "registry.ollama.ai/library/x does not support tools",
@@ -1099,7 +1185,7 @@ def refused(
 
 def body(case: Case, target: Target) -> Any:
     ask = read(case.request, source=case.source, headers=case.headers)
-    return msgspec.json.decode(compile_ask(ask, target, Options(answer=0)).body)
+    return msgspec.json.decode(compile_ask(ask, serving_target(ask, target), Options(answer=0)).body)
 
 
 def test_every_lesson_has_a_case() -> None:
@@ -1297,6 +1383,26 @@ def test_an_item_of_a_run_without_its_thought_is_told_in_words() -> None:
     learnt = learn(Failure(FailureKind.BAD_REQUEST, says, status=400), target.facts, ask.conversation)
     assert learnt is not None
     assert learnt.facts["refused_blocks"][-1] == "web_search_call"
+
+
+@pytest.mark.parametrize(
+    ("param", "facts"),
+    [
+        ("text.verbosity", {"settings": {"verbosity": {"support": "refuses"}}}),
+        ("reasoning.summary", {"thinking_summary": "refuses", "thoughts_on_request": "none"}),
+        ("reasoning.effort", {"efforts": ["medium"]}),
+        ("service_tier", {"settings": {"service_tier": {"support": "refuses"}}}),
+    ],
+)
+def test_a_value_is_told_from_others_by_its_field(param: str, facts: dict[str, Any]) -> None:
+    """OpenAI has one sentence for all of them."""
+    asked = {"input": "Hi", "text": {"verbosity": "low"}, "reasoning": {"effort": "low", "summary": "auto"}}
+    ask = read({**asked, "service_tier": "flex"}, source="openai-responses")
+    says = "Unsupported value: 'low' is not supported with the 'gpt-5' model. Supported values are: 'medium'."
+    failure = Failure(FailureKind.BAD_REQUEST, says, 400, param=param)
+    learnt = learn(failure, PROFILES.target("openai-responses/gpt-5").facts, ask.conversation)
+    assert learnt is not None
+    assert learnt.facts == facts
 
 
 def test_a_second_refused_field_joins_the_first() -> None:

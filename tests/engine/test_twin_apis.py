@@ -57,6 +57,11 @@ def asked(**more: Any) -> dict[str, Any]:
         ("gpt-5.4", {"tools": [TOOL], "reasoning_effort": "low"}, RESPONSES),
         ("gpt-5.1", {"tools": [TOOL], "reasoning_effort": "low"}, CHAT),
         ("gpt-4o", {"tools": [TOOL]}, CHAT),
+        ("gpt-5-codex", {}, RESPONSES),
+        ("gpt-5.1-codex-mini", {"reasoning_effort": "low"}, RESPONSES),
+        ("o3-pro", {}, RESPONSES),
+        ("gpt-5.2-pro", {"tools": [TOOL]}, RESPONSES),
+        ("gpt-5.2", {}, CHAT),
     ],
 )
 def test_where_a_request_goes(model: str, more: dict[str, Any], path: str) -> None:

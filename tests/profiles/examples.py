@@ -55,6 +55,8 @@ GPT += ("gpt-5.6-terra", "gpt-6-astra", "gpt-5-chat-latest", "gpt-5-search-api",
 GPT += ("gpt-4o-audio-preview", "gpt-oss-120b", "ft:gpt-4o:me", "davinci-002", "babbage-002", "o1", "o1-2024-12-17")
 GPT += ("o1-pro", "o1-mini", "o3", "o3-mini", "o4-mini-2025-04-16", "openai/o1", "openai/o1-2024-12-17")
 GPT += ("openai/o1-pro", "openai/o1-mini", "openai/o3-mini", "openai/o4-mini", "openai/o3", "computer-use-preview")
+GPT += ("gpt-5.1-codex", "gpt-5.2-codex", "codex-mini-latest", "gpt-5-pro", "gpt-5.2-pro", "o3-pro", "openai/o3-pro")
+GPT += ("o4-mini-deep-research",)
 
 GEMINI: tuple[str, ...] = (
     "gemini-1.5-pro",
@@ -116,6 +118,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "openrouter": (
         *(f"anthropic/{name}" for name in CLAUDE),
         "claude-opus-4.8",
+        "minimax/minimax-m2.5",
+        "stepfun/step-3.5-flash",
+        "deepseek/deepseek-r1",
         "google/gemini-2.5-flash",
         "google/gemma-3-27b-it",
         "gemini-2.0-flash-exp",

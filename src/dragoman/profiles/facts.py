@@ -698,6 +698,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     format_with_documents: Annotated[
         Stance, Meta(description="JSON or a schema for the answer beside documents of the request")
     ] = ACCEPTS
+    streams: Annotated[Stance, Meta(description="answers as streams")] = ACCEPTS
     tools_streamed: Annotated[Stance, Meta(description="tools in a request for a stream")] = ACCEPTS
     logprobs_streamed: Annotated[Stance, Meta(description="log probabilities beside tools in a stream")] = ACCEPTS
     format_streamed: Annotated[Stance, Meta(description="a schema for the answer of a stream")] = ACCEPTS
@@ -757,6 +758,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     instructions_with_previous: Annotated[
         Stance, Meta(description="instructions beside the id of an earlier answer")
     ] = ACCEPTS
+    served_here: Annotated[
+        bool, Meta(description="this API of its provider serves the model; if not, its other one does (`twin`)")
+    ] = True
     sockets: Annotated[bool, Meta(description="it answers turns over a WebSocket, at the path of its answers")] = False
     cache_hints: Annotated[Stance, Meta(description="cache hints on parts, tools and messages")] = ACCEPTS
     cache_scope: Annotated[Stance, Meta(description="a `scope` in a cache hint")] = ACCEPTS

@@ -451,7 +451,7 @@ def patched(target: Target, layer: Layer) -> Target:
 
 def _for_twin(layer: Layer) -> Layer:
     """What a layer says about the other API: not what this one refuses and the other is asked for."""
-    facts = {name: value for name, value in layer.facts.items() if name != "tools_with_effort"}
+    facts = {name: value for name, value in layer.facts.items() if name not in ("tools_with_effort", "served_here")}
     return replace(layer, facts=facts) if len(facts) < len(layer.facts) else layer
 
 

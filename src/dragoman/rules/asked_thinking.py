@@ -144,7 +144,7 @@ def meant_effort(thinking: Thinking, facts: Facts) -> Effort | None:
 
 def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """On with a budget that the model takes, or off."""
-    if _is_off(thinking):
+    if is_off(thinking):
         return _off(thinking, facts)
     tokens = thinking.budget
     if tokens is None and thinking.effort is None and not thinking.on:
@@ -166,7 +166,7 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
 
 def _optional_budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """On or off, with a budget if the client counts or names an effort. On alone leaves it to the model."""
-    if _is_off(thinking):
+    if is_off(thinking):
         return _off(thinking, facts)
     counted = thinking.budget is not None and thinking.budget > 0
     if counted or thinking.effort is not None:
@@ -183,14 +183,14 @@ def _off(thinking: Thinking, facts: Facts) -> Thinking:
     return thinking if thinking.on is False and thinking.effort is None else Thinking(on=False)
 
 
-def _is_off(thinking: Thinking) -> bool:
+def is_off(thinking: Thinking) -> bool:
     return thinking.on is False or thinking.effort is Effort.NONE or thinking.budget == 0
 
 
 def _adaptive(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """The model decides, led by an effort."""
     shown, form = thinking.visible, thinking.wire_form
-    if _is_off(thinking):
+    if is_off(thinking):
         return Thinking(on=False, wire_form=form)
     if thinking.budget is None and (thinking.adaptive or (thinking.on is None and thinking.effort is None)):
         adaptive = thinking.adaptive or shown is True
@@ -226,7 +226,7 @@ def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     """On or off, with an effort if one was named."""
     if says_nothing(thinking) and not is_shown_by_thinking(thinking, facts):
         return None
-    off = _is_off(thinking)
+    off = is_off(thinking)
     effort = (
         None if off else thinking.effort or (meant_effort(thinking, facts) if thinking.budget is not None else None)
     )
@@ -240,8 +240,9 @@ def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
     """An effort, a budget or a switch, as the client gave it. That the model decides needs no mark."""
     if thinking.adaptive:
         thinking = replace(thinking, adaptive=False)
-    if _is_off(thinking):
-        return thinking
+    if is_off(thinking):
+        mandatory = facts.thinking_off is Stance.REFUSES
+        return Thinking(effort=Effort.LOW, visible=thinking.visible) if mandatory else thinking
     if thinking.budget is not None and thinking.budget < 0:
         thinking = replace(thinking, budget=None, on=True)
     if thinking.budget is not None:

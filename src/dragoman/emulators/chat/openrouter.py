@@ -245,6 +245,18 @@ def check_budget(request: ReceivedRequest) -> None:
     raise _anthropic_refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
 
 
+_ALWAYS_THINKS = re.compile(
+    r"openai/gpt-5$|google/gemini-3\.7-flash|minimax/minimax-m2|stepfun/step-3\.5|deepseek/deepseek-r1"
+)
+"""Models of which its list or its refusals say that they cannot be told not to think."""
+
+
+def check_mandatory(request: ReceivedRequest) -> None:
+    """Thinking that is switched off on a model that always thinks."""
+    if _is_asked(request) is False and _ALWAYS_THINKS.match(request.model):
+        raise ChatRefusal(400, "Reasoning is mandatory for this endpoint and cannot be disabled.")
+
+
 _CHOICES = {
     "openai": "'tool_choice' is only allowed when 'tools' are specified.",
     "anthropic": "tool_choice: tool_choice may only be specified while providing tools",
@@ -550,6 +562,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             check_done,
             fits(_REQUEST, _refuse_mismatch),
             check_budget,
+            check_mandatory,
             check_choice,
             check_upstream,
             _signature_check(options.strict_signatures),

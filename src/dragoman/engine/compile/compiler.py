@@ -70,7 +70,9 @@ from dragoman.rules.settings.cache_marks import (
 from dragoman.rules.settings.refused_setting import refused_setting
 from dragoman.wire.json_reader import render_object, split_members
 
-READ_BY_THE_COMPILER = frozenset({"drops", "stream_usage", "tools_streamed", "logprobs_streamed", "refused_words"})
+READ_BY_THE_COMPILER = frozenset(
+    {"drops", "stream_usage", "streams", "tools_streamed", "logprobs_streamed", "refused_words"}
+)
 """The facts that the compiler itself reads. All others are read by rules."""
 _USAGE = "stream_options"
 _MEDIA = traits.MEDIA | traits.RESULT_PARTS
@@ -478,9 +480,12 @@ class _Compilation:
         usage = bool(dialect.usage_members) and self._asks_usage()
         refused = self._refused_members() if self.same else ()
         facts, sent = self.facts, self.conversation
-        if self.stream and sent.tools:
-            logprobs = sent.settings.logprobs and facts.logprobs_streamed is REFUSES
-            if logprobs or facts.tools_streamed is REFUSES:  # it is asked for a whole answer
+        if self.stream:
+            whole = facts.streams is REFUSES
+            if sent.tools and not whole:
+                logprobs = sent.settings.logprobs and facts.logprobs_streamed is REFUSES
+                whole = logprobs or facts.tools_streamed is REFUSES
+            if whole:  # it is asked for a whole answer
                 self.stream, self.undo = False, self.undo.then(Undo(whole=True))
         if self.same and usage:
             self.changes.append(usage_asked())

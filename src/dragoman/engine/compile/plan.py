@@ -165,9 +165,12 @@ def serving_target(ask: Ask, target: Target) -> Target:
 
 
 def _serving_api(ask: Ask, target: Target, twin: Target) -> Target:
-    """The API of the target's provider that takes a request: `twin`, the other one, if it has tools and the model
-    thinks, as it usually does or as the client wants. A client that wants no thinking stays, if the model can do so."""
+    """The API of the target's provider that takes a request: `twin`, the other one, if only that serves the model, or
+    if it has tools and the model thinks, as it usually does or as the client wants. A client that wants no thinking
+    stays, if the model can do so."""
     settings, facts = ask.conversation.settings, target.facts
+    if not facts.served_here:
+        return twin
     if facts.tools_with_effort is not Stance.REFUSES or not _has_tools(ask):
         return target
     thinking = settings.thinking

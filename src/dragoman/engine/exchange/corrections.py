@@ -382,7 +382,9 @@ def next_system(refusal: Recognised) -> Patch | None:
 
 
 def known_efforts(refusal: Recognised) -> Patch | None:
-    """The refusal lists the efforts that there are."""
+    """The refusal lists the efforts that there are. What it says of another setting has the same words."""
+    if refusal.failure.param and "effort" not in refusal.failure.param:
+        return None
     efforts = [word for word in re.findall(r"[a-z]+", refusal.match["known"].lower()) if word in _EFFORTS]
     ordered = [effort for effort in _EFFORTS if effort in efforts]
     return {"efforts": ordered} if ordered and tuple(ordered) != refusal.facts.efforts else None
@@ -460,6 +462,38 @@ def stray_field(refusal: Recognised) -> Patch | None:
 def one_of_sampling(refusal: Recognised) -> Patch | None:
     known = refusal.facts.setting("top_p").without == "temperature"
     return None if known else {"settings": {"top_p": {"without": "temperature"}}}
+
+
+def refused_value(refusal: Recognised) -> Patch | None:
+    """A setting with a value that the model does not take, by the name of the field or by the refusal's own."""
+    name = (refusal.match.groupdict().get("name") or refusal.failure.param).rpartition(".")[2]
+    if name == "summary":
+        return refuse_summaries(refusal)
+    if name in ("effort", "reasoning_effort"):
+        return None
+    return refused_name_of(_SETTINGS.get(name, name), refusal) if name else None
+
+
+refuse_summaries = fixed(thinking_summary=REFUSES, thoughts_on_request="none")
+
+
+def refuse_state(refusal: Recognised) -> Patch | None:
+    """It cannot seal its thoughts, whoever asked for that."""
+    asks = refusal.facts.setting("reasoning_state").support is not Stance.REFUSES or refusal.facts.state_on_request
+    patch: Patch = {"settings": {"reasoning_state": {"support": REFUSES}}, "state_on_request": False}
+    return patch if asks else None
+
+
+def other_effort_with_tools(refusal: Recognised) -> Patch | None:
+    """Some tools do not work with an effort that the model has without them."""
+    known = refusal.facts.efforts or _EFFORTS
+    left = [effort for effort in known if effort not in (Effort.NONE, refusal.match["effort"].lower())]
+    return {"efforts": left} if len(left) < len(known) else None
+
+
+def other_api(refusal: Recognised) -> Patch | None:
+    """Another API of the same provider serves the model."""
+    return {"served_here": False} if refusal.facts.served_here else None
 
 
 def refused_name_of(name: str, refusal: Recognised) -> Patch | None:

@@ -422,6 +422,30 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.known_efforts,
     ),
     _lesson(
+        "value-refused",
+        r"unsupported value: '(?P<name>[\w.]{1,60})' does not support '|"
+        r"unsupported value: '[\w.-]{1,60}' is not supported",
+        corrections.refused_value,
+    ),
+    _lesson("stream-refused", r"must be verified to stream this model", fixed(streams=REFUSES)),
+    _lesson("summary-refused", r"must be verified to generate reasoning summaries", corrections.refuse_summaries),
+    _lesson("state-refused", r"encrypted content is not supported with this model", corrections.refuse_state),
+    _lesson("thinking-mandatory", r"reasoning is mandatory for this endpoint", fixed(thinking_off=REFUSES)),
+    _lesson(
+        "effort-with-tools",
+        r"tools cannot be used with reasoning\.effort '(?P<effort>\w{1,20})'",
+        corrections.other_effort_with_tools,
+        lasting=False,
+    ),
+    _lesson(
+        "api-wrong",
+        r"not supported in the v1/chat/completions endpoint|only supported in v1/responses|"
+        r"the chatcompletion operation does not work with the specified model|"
+        r"is not accessible via the /chat/completions endpoint",
+        corrections.other_api,
+    ),
+    _lesson("hints-unserved", r"no endpoints found that support cache control", fixed(cache_hints=REFUSES)),
+    _lesson(
         "tools-refused",
         r"does not support (?:tools|tool calling|function calling)|(?:tool calling|function call).? is not supported|"
         r"support tool use",

@@ -32,7 +32,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import EFFORT_CONFIG, Thinking
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
-from dragoman.rules.asked_thinking import CONFIG_FIELD, drop_thinking_fields, formed_thinking, says_nothing
+from dragoman.rules.asked_thinking import CONFIG_FIELD, drop_thinking_fields, formed_thinking, is_off, says_nothing
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import can_be_asked
 from dragoman.rules.rewriting import rewrite_settings
@@ -81,6 +81,8 @@ def _is_own_word(thinking: Thinking, context: Context) -> bool:
     the model offers; or in any field but for an effort, if nobody knows which one the target has, and it takes any."""
     facts = context.facts
     if context.translated or not thinking.wire_form or not can_be_asked(facts):
+        return False
+    if facts.thinking_off is Stance.REFUSES and is_off(thinking):
         return False
     if thinking.wire_form == EFFORT_CONFIG:
         return CONFIG_FIELD not in facts.refused_settings

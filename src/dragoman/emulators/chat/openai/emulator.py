@@ -6,6 +6,7 @@ supports, missing content, pairs of calls and results.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from dragoman.emulators.chat import request_types as chat_types
@@ -31,6 +32,16 @@ ANSWER_STYLE = AnswerStyle(
 def check_model(request: ReceivedRequest) -> None:
     if not request.model:
         raise ChatRefusal(400, "you must provide a model parameter")
+
+
+_ELSEWHERE = re.compile(r"gpt-5.*codex|codex-mini|gpt-5(\.[2-9])?-pro|o[13]-pro|.*deep-research|computer-use-preview")
+
+
+def check_served(request: ReceivedRequest) -> None:
+    """Models that Responses alone has."""
+    if _ELSEWHERE.match(chat_model(request.model).name):
+        sentence = "This model is only supported in v1/responses and not in v1/chat/completions."
+        raise ChatRefusal(404, sentence, param="model")
 
 
 def check_messages_given(request: ReceivedRequest) -> None:
@@ -67,6 +78,7 @@ def check_published(request: ReceivedRequest) -> None:
 
 CHECKS: tuple[Check, ...] = (
     check_model,
+    check_served,
     settings.check_retention,
     check_messages_given,
     settings.check_known,
@@ -81,7 +93,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-LISTED = ("gpt-4o", "gpt-4o-mini", "gpt-4.1", "gpt-5-mini", "gpt-5.2", "gpt-5.2-pro", "gpt-5.4", "gpt-5.6", "o4-mini")
+LISTED = ("gpt-4o", "gpt-4o-mini", "gpt-4.1", "gpt-5-mini", "gpt-5.2", "gpt-5.4", "gpt-5.6", "o4-mini")
 
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:
