@@ -198,6 +198,60 @@ CASES |= {
         arrives=('"presencePenalty":0.5',),
     ),
 }
+CLAUDE = ("anthropic/claude-opus-4-8", "vertex-anthropic/claude-sonnet-4-6", CONVERSE[0])
+JPEG = "/9j/4AAQSkZJRgABAQAAAQABAAD="
+
+
+def seen(url: str) -> Wire:
+    return asked(
+        {"role": "user", "content": [{"type": "text", "text": "See"}, {"type": "image_url", "image_url": {"url": url}}]}
+    )
+
+
+def seen_by_claude(source: Wire) -> Wire:
+    image = {"type": "image", "source": {"type": "base64", **source}}
+    return asked({"role": "user", "content": [image]}, max_tokens=9)
+
+
+CASES |= {
+    # BerriAI/litellm#24900, vybestack/llxprt-code#2130
+    "a picture whose file was renamed": Awkward(
+        "openai-chat",
+        seen(f"data:image/png;base64,{JPEG}"),
+        (*CLAUDE, "gemini/gemini-2.5-flash"),
+        arrives=("jpeg", JPEG),
+        gone=("png",),
+        rules=("refused-part",),
+    ),
+    "a picture whose file was renamed, in Claude's own words": Awkward(
+        "anthropic",
+        seen_by_claude({"media_type": "image/png", "data": JPEG}),
+        (*CLAUDE, "azure-anthropic/claude-opus-4-8"),
+        arrives=("jpeg", JPEG),
+        gone=("png",),
+        rules=("refused-part",),
+    ),
+    # google-gemini/gemini-cli#3054
+    "a drawing in SVG": Awkward(
+        "openai-chat",
+        seen(f"data:image/svg+xml;base64,{base64(b'<svg/>')}"),
+        (*CLAUDE, *GEMINI),
+        arrives=("<svg/>",),
+        gone=("image/svg",),
+        rules=("refused-part",),
+    ),
+    # microsoft/vscode#286628
+    "a film of pictures": Awkward(
+        "openai-chat",
+        seen(f"data:image/gif;base64,{base64(b'GIF89a')}"),
+        GEMINI,
+        arrives=("[image: image/gif]",),
+        rules=("refused-part",),
+    ),
+    "a picture of the type jpg": Awkward(
+        "gemini", shown_inline("image/jpg", b"\xff\xd8\xff\xe0"), GEMINI, arrives=("image/jpeg",), rules=("media-form",)
+    ),
+}
 
 
 @pytest.mark.parametrize(

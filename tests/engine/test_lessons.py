@@ -129,6 +129,8 @@ FOUND = {
 TAILED = {"id": "c1__thought__c2ln", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 TAILED_RESULT = {"role": "tool", "tool_call_id": "c1__thought__c2ln", "content": "x"}
 
+RENAMED = "data:image/png;base64,/9j/4AAQSkZJRgABAQAAAQABAAD="
+
 CASES: dict[str, Case] = {
     "tool-wrapper": Case(
         (TOOL_TYPE, "tools[0]: tool_type is a oneof field that was not set"),
@@ -781,6 +783,19 @@ CASES: dict[str, Case] = {
         lambda body: body["messages"][0]["content"][1]["type"],
         "image_url",
         "text",
+    ),
+    "picture-mistyped": Case(
+        (
+            "image.source.base64: The image was specified using the image/png media type, but the image appears to be "
+            "a image/jpeg image",
+            "messages.0.content.0.image.source.base64.data: Image does not match the provided media type image/png",
+        ),
+        {"mistyped_media": "refuses"},
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": RENAMED}}]}]},
+        lambda body: body["messages"][0]["content"][0]["image_url"]["url"].partition(";")[0],
+        "data:image/png",
+        "data:image/jpeg",
+        target="openrouter/anthropic/claude-sonnet-4.5",
     ),
     "images-refused": Case(
         (

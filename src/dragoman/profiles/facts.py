@@ -397,6 +397,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     document_title_pattern: Annotated[
         str, Meta(description="form of a document's name (regular expression; empty: any)")
     ] = ""
+    mistyped_media: Annotated[Stance, Meta(description="a picture whose bytes are of another type than it says")] = (
+        UNKNOWN
+    )
     duplicate_titles: Annotated[Stance, Meta(description="a name that two documents of a request share")] = ACCEPTS
     lone_document: Annotated[Stance, Meta(description="a user turn of documents without a text")] = ACCEPTS
     duplicate_documents: Annotated[Stance, Meta(description="an id that two documents of a request share")] = ACCEPTS

@@ -24,8 +24,8 @@ def in_words(part: Media) -> Swap:
     plain = part.source if isinstance(part.source, Plain) else read_text_file(part)
     if plain is None:
         return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {with_article(part.kind)}")
-    head = f"[document: {part.title}]\n" if part.title else ""
-    return Swap((Text(prefixed(head, plain.literal)),), "turned a document into text", Loss.NOTHING)
+    head = f"[{part.kind.value}: {part.title}]\n" if part.title else ""
+    return Swap((Text(prefixed(head, plain.literal)),), f"turned {with_article(part.kind)} into text", Loss.NOTHING)
 
 
 def read_text_file(part: Media) -> Plain | None:
@@ -44,7 +44,14 @@ def _is_text(media_type: str) -> bool:
     return name.startswith("text/") or name in _TEXTS
 
 
-_TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml")
+_TEXTS = (
+    "image/svg+xml",
+    "application/json",
+    "application/xml",
+    "application/yaml",
+    "application/x-yaml",
+    "application/toml",
+)
 
 
 def _stand_in(part: Media) -> str:

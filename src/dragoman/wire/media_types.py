@@ -28,6 +28,14 @@ _MAGIC = (
     (b"ID3", "audio/mpeg"),
     (b"OggS", "audio/ogg"),
 )
+_BRANDS = {
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"mif1": "image/heif",
+    b"avif": "image/avif",
+    b"M4A ": "audio/mp4",
+}
+"""What is in the container of MP4 and is no film."""
 _ENDINGS = {
     "png": "image/png",
     "jpg": "image/jpeg",
@@ -50,17 +58,27 @@ def usual_type(media_type: str) -> str:
 
 
 def find_type(source: Inline | Remote) -> str:
-    """The type that media are given under, or that their bytes or their URL show; empty if nothing tells."""
+    """The type that media are given under, or that their bytes or their URL show; empty if nothing tells.
+
+    The bytes of a picture know better than its name: people rename files.
+    """
     named = usual_type(source.media_type)
-    if named not in _NAMELESS:
-        return named
     if isinstance(source, Remote):
-        return type_of_url(source.url)
+        return named if named not in _NAMELESS else type_of_url(source.url)
+    if named not in _NAMELESS and not _is_seen(named):
+        return named
     try:
         found = recognise(b64decode(source.data[1:-1][:_HEAD], validate=True))
+        if named not in _NAMELESS:
+            return found if _is_seen(found) else named
         return found or ("text/plain" if named and _is_text(b64decode(source.data[1:-1])) else "")
     except binascii.Error:
-        return ""
+        return "" if named in _NAMELESS else named
+
+
+def _is_seen(media_type: str) -> bool:
+    """Whether the first bytes of such media tell it from others for certain."""
+    return media_type.startswith("image/") or media_type == "application/pdf"
 
 
 def _is_text(content: bytes) -> bool:
@@ -82,5 +100,5 @@ def recognise(content: bytes) -> str:
     if content[:4] == b"RIFF":
         return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(content[8:12], "")
     if content[4:8] == b"ftyp":
-        return "video/mp4"
+        return _BRANDS.get(content[8:12], "video/mp4")
     return next((name for magic, name in _MAGIC if content.startswith(magic)), "")

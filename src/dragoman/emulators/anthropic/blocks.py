@@ -6,6 +6,7 @@ main keys are checked.
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any
 
@@ -71,9 +72,31 @@ text_block: Shape = record(
     {**_cached, "text": text, "citations": nullable(items_of(loose_record("type")))}, required=("text",)
 )
 
+_MAGIC = (
+    (b"\x89PNG", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+)
+_typed_image = typed(data=base64_text, media_type=one_of(*IMAGE_TYPES))
+
+
+def _image_bytes(value: Any, path: Path) -> None:
+    """Bytes that begin as another type than it is given under. Of others nobody knows what they are."""
+    _typed_image(value, path)
+    head = base64.b64decode(value["data"][:16] + "===", validate=False)
+    shown = next((name for magic, name in _MAGIC if head.startswith(magic)), value["media_type"])
+    if shown != value["media_type"]:
+        raise invalid(
+            path,
+            f"The image was specified using the {value['media_type']} media type, but the image appears to be a "
+            f"{shown} image",
+        )
+
+
 _image_source = by_type(
     {
-        "base64": typed(data=base64_text, media_type=one_of(*IMAGE_TYPES)),
+        "base64": _image_bytes,
         "url": typed(url=https_url),
         "file": typed(file_id=filled),
     }

@@ -94,7 +94,7 @@ def _check_part(part: Part, at: str, flavour: Flavour, model: GeminiModel) -> No
     _check_function_parts(part, at, flavour, model)
 
 
-_UNSUPPORTED = re.compile(r"[^/]+|application/(msword|vnd\..*)")
+_UNSUPPORTED = re.compile(r"[^/]+|application/(msword|vnd\..*)|image/(jpg|gif|svg\+xml)")
 
 
 def _check_type(media_type: str, kind: str, flavour: Flavour) -> None:

@@ -369,6 +369,11 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.refused_medium,
     ),
     _lesson(
+        "picture-mistyped",
+        r"image appears to be an? image/|image does not match the provided media type",
+        fixed(mistyped_media=REFUSES),
+    ),
+    _lesson(
         "images-refused",
         r"image input is not supported|does not support image input|is not a multimodal model|"
         r"no endpoints found that support image input",

@@ -1,7 +1,8 @@
 """A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
-Media becomes a line of text that says what was there, in a translation also media of no byte. A PDF as `image_url`, and
-other media under the name of another kind, is given as what its type says, or as what its bytes show. Media in a tool's
+Media becomes a line of text that says what was there, in a translation also media of no byte; a drawing in SVG becomes
+its text. A PDF as `image_url`, and other media under the name of another kind or type, is given as what its type says,
+or as what its bytes show. Media in a tool's
 result moves to a user turn after the results if the target takes it there, and media of the model's own turn to the
 user turn that follows. A picture beside the content of that turn (`images`) does so too, unless the target may see it
 there. A refusal becomes text, and a document that is text becomes that text. Citations are left out. Of a block of a
@@ -113,7 +114,9 @@ def _give_as_meant(part: Part, context: Context) -> Swap | None:
         return None
     if type(source) is Remote and not facts.medium(kind.value).takes_url(source.url):
         return None
-    if not context.translated and not _is_refused(Role.USER, part, facts.medium(part.kind.value), facts):
+    is_checked = facts.mistyped_media is REFUSES and type(source) is Inline
+    is_refused = is_checked or _is_refused(Role.USER, part, facts.medium(part.kind.value), facts)
+    if not context.translated and not is_refused:
         return None
     detail = part.detail if kind is MediaKind.IMAGE else None
     made = replace(part, kind=kind, source=replace(source, media_type=found), detail=detail, wire_form="")
