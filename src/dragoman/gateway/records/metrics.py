@@ -1,7 +1,7 @@
 """Counts for Prometheus: plain numbers while requests run, a snapshot when somebody looks.
 
-The names, help texts and labels stand once, in `FAMILIES`. Durations are in seconds. Snapshots of several workers add
-up to one (`metrics_board.py`).
+The names, help texts and labels stand once, where a family is declared. Durations are in seconds. Snapshots of several
+workers add up to one (`metrics_board.py`).
 """
 
 from __future__ import annotations
@@ -45,16 +45,25 @@ class MetricFamily(msgspec.Struct, frozen=True):
     """Whether every worker sees the same value, so that the largest counts and not the sum."""
 
 
+FAMILIES: list[MetricFamily] = []
+"""Every metric of `/metrics`, in its order there, which is that of the declarations below."""
+
+
+def _declare(family: MetricFamily) -> MetricFamily:
+    FAMILIES.append(family)
+    return family
+
+
 def _counter(name: str, help: str, *labels: str) -> MetricFamily:
-    return MetricFamily(f"dragoman_{name}_total", MetricKind.COUNTER, help, labels)
+    return _declare(MetricFamily(f"dragoman_{name}_total", MetricKind.COUNTER, help, labels))
 
 
-def _gauge(name: str, help: str, *, shared: bool = False) -> MetricFamily:
-    return MetricFamily(f"dragoman_{name}", MetricKind.GAUGE, help, shared=shared)
+def _gauge(name: str, help: str, *labels: str, shared: bool = False) -> MetricFamily:
+    return _declare(MetricFamily(f"dragoman_{name}", MetricKind.GAUGE, help, labels, shared=shared))
 
 
 def _histogram(name: str, help: str, bounds: tuple[float, ...], *labels: str) -> MetricFamily:
-    return MetricFamily(f"dragoman_{name}_seconds", MetricKind.HISTOGRAM, help, labels, bounds)
+    return _declare(MetricFamily(f"dragoman_{name}_seconds", MetricKind.HISTOGRAM, help, labels, bounds))
 
 
 REQUESTS = _counter("requests", "Requests answered, by HTTP status.", "dialect", "target", "status")
@@ -82,10 +91,10 @@ FULL = _counter(
     "Sends for which the limits of their model had no room, by limit and by what became of them.",
     *("target", "limit", "outcome"),
 )
-LEARNT = _counter("lessons_learnt", "Lessons that a refusal taught and an accepted request proved.", "target", "lesson")
 TOOL_RUNS = _counter("tool_runs", "Tools that the gateway ran in a provider's place, by outcome.", "family", "outcome")
 TOOL_BYTES = _counter("tool_run_bytes", "What models read of such runs, in bytes.", "family")
 TOOL_TIME = _histogram("tool_run", "From the beginning of such a run to its end.", SECONDS, "family")
+LEARNT = _counter("lessons_learnt", "Lessons that a refusal taught and an accepted request proved.", "target", "lesson")
 DURATION = _histogram("request_duration", "From the request's head to the end of its answer.", SECONDS, "target")
 FIRST_BYTE = _histogram("time_to_first_byte", "From the request's head to the first byte sent.", SECONDS, "target")
 OVERHEAD = _histogram("overhead", "Time of the gateway itself before a provider was asked.", OVERHEAD_SECONDS)
@@ -105,42 +114,9 @@ AWAY = _gauge("store_away", "Processes that cannot reach the state that replicas
 LOCAL = _counter("store_local_decisions", "Decisions that a process made alone, because shared state was away or slow.")
 RECONNECTS = _counter("store_reconnects", "Times that a connection to shared state was made again.")
 REPLICAS = _gauge("store_replicas", "Processes that share state, as last known.", shared=True)
-CONFIG = MetricFamily(
-    "dragoman_config_info",
-    MetricKind.GAUGE,
-    "Always 1; the digest of the configuration file.",
-    ("digest",),
-    shared=True,
-)
 LESSONS = _gauge("lessons", "Lessons that are in force.", shared=True)
 WORKERS = _gauge("workers", "Processes that serve.")
-
-FAMILIES = (
-    *(
-        REQUESTS,
-        TOKENS,
-        COST,
-        CACHE_TOKENS,
-        CACHE_MONEY,
-        CHANGES,
-        TRIMMED_TOKENS,
-        TRIMMED_MESSAGES,
-        FAILURES,
-        FULL,
-        TOOL_RUNS,
-        TOOL_BYTES,
-        TOOL_TIME,
-        LEARNT,
-        DURATION,
-        FIRST_BYTE,
-        OVERHEAD,
-        ACTIVE,
-        ABORTED,
-    ),
-    *(TASKS, CONNECTIONS, IDLE, QUEUED, WAITING_FOR_LIMITS, WAITING, DROPPED, FAILED, UNREAD, REPLACED, AWAY, LOCAL),
-    *(RECONNECTS, REPLICAS, LESSONS, WORKERS, CONFIG),
-)
-"""Every metric of `/metrics`, in its order there."""
+CONFIG = _gauge("config_info", "Always 1; the digest of the configuration file.", "digest", shared=True)
 
 
 class Histogram(msgspec.Struct):

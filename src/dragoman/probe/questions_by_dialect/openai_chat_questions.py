@@ -88,6 +88,17 @@ def _call_id(made: str, **more: Any) -> Question:
     return Question(topic=Topic.CALLS, turns=turns, words=("id",), after=("calls",), **more)
 
 
+def _answer_field(name: str, value: Any, *, id: str = "", **more: Any) -> Question:
+    """An answer of the history with a further field."""
+    turns = (user(), assistant(**{name: value}))
+    return Question(id=id or name.replace("_", "-"), topic=Topic.TURNS, turns=turns, words=(name,), **more)
+
+
+def _thinking(name: str, **more: Any) -> Question:
+    asks = f"thinking sent back as `{name}`"
+    return _answer_field(name, "The user greets.", asks=asks, settles="reasoning_text", often_refused=True, **more)
+
+
 FIRST_QUESTIONS = (
     Question(
         id="both-limits",
@@ -142,42 +153,14 @@ OWN_QUESTIONS = (
         after=("list-content",),
     ),
     shared.cache_hint_question(often_refused=True, after=("list-content",)),
-    Question(
-        id="annotations",
-        asks="the `annotations` of an answer sent back",
-        topic=Topic.TURNS,
-        turns=(user(), assistant(annotations=[])),
-        settles="citation_part",
-        words=("annotations",),
-    ),
-    Question(
-        id="reasoning-content",
-        often_refused=True,
-        asks="thinking sent back as `reasoning_content`",
-        topic=Topic.TURNS,
-        turns=(user(), assistant(reasoning_content="The user greets.")),
-        settles="reasoning_text",
-        words=("reasoning_content",),
-    ),
-    Question(
-        id="reasoning",
-        often_refused=True,
-        asks="thinking sent back as `reasoning`",
-        topic=Topic.TURNS,
-        turns=(user(), assistant(reasoning="The user greets.")),
-        settles="reasoning_text",
+    _answer_field("annotations", [], asks="the `annotations` of an answer sent back", settles="citation_part"),
+    _thinking("reasoning_content"),
+    _thinking(
+        "reasoning",
         accepted=facts(reasoning_field="reasoning"),
-        words=("reasoning",),
         unless=(Condition("reasoning-content", ACCEPTED),),
     ),
-    Question(
-        id="empty-calls",
-        asks="an empty list of tool calls",
-        topic=Topic.TURNS,
-        turns=(user(), assistant(tool_calls=[])),
-        settles="empty_calls",
-        words=("tool_calls",),
-    ),
+    _answer_field("tool_calls", [], id="empty-calls", asks="an empty list of tool calls", settles="empty_calls"),
     _medium("image", {"type": "image_url", "image_url": {"url": IMAGE}}),
     _medium("audio", {"type": "input_audio", "input_audio": {"data": SOUND, "format": "wav"}}),
     _medium(
