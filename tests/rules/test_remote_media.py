@@ -74,7 +74,7 @@ UNTOUCHED: dict[str, tuple[str, Facts, dict[str, bytes]]] = {
     "what nobody fetched": (f"user: [image {URL}]", NEVER, {}),
     "another URL that was fetched": (f"user: [image {URL}]", NEVER, {"https://other/": PNG}),
     "a target that takes the URL": (f"user: [image {URL}]", facts(media={"image": {"url": "accepts"}}), {URL: PNG}),
-    "a URL that is encrypted": (f"user: [image {URL}]", facts(media={"image": {"https": True}}), {URL: PNG}),
+    "a URL that is encrypted": (f"user: [image {URL}]", facts(media={"image": {"schemes": ["https"]}}), {URL: PNG}),
     "no media": ("user: Hi", NEVER, {URL: PNG}),
 }
 

@@ -138,7 +138,9 @@ EFFORT_FIELD = "reasoning_effort"
 """The top-level field that holds an effort and nothing else."""
 UNSAID_EFFORT = b'"default"'
 """An effort that leaves it to the model. Targets with a list of efforts take it if their profile says so."""
-THINKING_FIELDS = (EFFORT_FIELD, "reasoning", "thinking")
+SWITCH_FIELD = "enable_thinking"
+"""The top-level field that switches thinking on or off, beside that of its budget."""
+THINKING_FIELDS = (EFFORT_FIELD, "reasoning", "thinking", SWITCH_FIELD, "thinking_budget")
 """Top-level fields in which one dialect or another tells the wish to think."""
 
 SPELLINGS = frozenset({"limit_as", "nulls", "seed_as", "stop_listed"})

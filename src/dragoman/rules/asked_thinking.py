@@ -173,13 +173,15 @@ def _optional_budget(thinking: Thinking, settings: Settings, facts: Facts) -> Th
         return _budget(thinking, settings, facts)
     if thinking.on is None and not thinking.adaptive and thinking.budget is None:
         return None
+    if thinking.on and not thinking.adaptive and thinking.budget is None:
+        return thinking
     return Thinking(on=True, visible=thinking.visible)
 
 
 def _off(thinking: Thinking, facts: Facts) -> Thinking:
     """No thinking, or the least that the model can be told."""
     if facts.thinking_off is Stance.REFUSES:
-        return Thinking(on=True, budget=facts.budget_min, visible=thinking.visible)
+        return Thinking(on=True, budget=facts.budget_min or None, visible=thinking.visible)
     return thinking if thinking.on is False and thinking.effort is None else Thinking(on=False)
 
 

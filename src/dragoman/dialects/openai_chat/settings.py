@@ -15,6 +15,8 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import LEGACY, Extras, Json
 from dragoman.conversation.settings import (
+    EFFORT_FIELD,
+    SWITCH_FIELD,
     THINKING_FIELDS,
     UNNAMED,
     Effort,
@@ -48,7 +50,8 @@ from dragoman.dialects.shared.wire_schema import needing, open_decoder
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 
-# Thinking: `reasoning_effort`, OpenRouter's `reasoning` and DeepSeek's `thinking` are one intent
+# Thinking: `reasoning_effort`, OpenRouter's `reasoning`, DeepSeek's `thinking` and DashScope's `enable_thinking` are
+# one intent
 
 
 def _parse_effort(raw: Json) -> ParsedMember:
@@ -79,10 +82,22 @@ _SWITCHES: Mapping[str, Mapping[str, Any]] = {
 
 
 def _parse_switch(raw: Json) -> ParsedMember:
-    """The switch. What else stands beside it, such as Claude's budget, is not known here and stays."""
+    """The switch, with Claude's budget if it has one. What else stands beside it is not known here and stays."""
     wire = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    switch = _SWITCHES[unquote(bytes(wire.pop("type")))]
-    return {**switch}, {name: bytes(value) for name, value in wire.items()}
+    found = dict(_SWITCHES[unquote(bytes(wire.pop("type")))])
+    budget = bytes(wire.get("budget_tokens", b""))
+    if budget.isdigit():
+        found["thinking.budget"] = int(budget)
+        del wire["budget_tokens"]
+    return found, {name: bytes(value) for name, value in wire.items()}
+
+
+def _parse_flag(raw: Json) -> ParsedMember:
+    return {"thinking.on": msgspec.json.decode(raw, type=bool)}, {}
+
+
+def _parse_budget(raw: Json) -> ParsedMember:
+    return {"thinking.budget": msgspec.json.decode(raw, type=int)}, {}
 
 
 def _render_effort(settings: Settings, _: Mapping[str, Json]) -> Json | None:
@@ -100,8 +115,8 @@ def _render_reasoning(settings: Settings, _: Mapping[str, Json]) -> Json | None:
         return None
     hidden = None if thinking.visible is None else not thinking.visible
     effort = None if "reasoning_effort" in members else thinking.effort
-    on = None if "thinking" in members else thinking.on
-    wire = {"effort": effort, "max_tokens": thinking.budget, "exclude": hidden, "enabled": on}
+    on = None if "thinking" in members or SWITCH_FIELD in members else thinking.on
+    wire = {"effort": effort, "max_tokens": _budget_for("reasoning", thinking), "exclude": hidden, "enabled": on}
     given = {key: value for key, value in wire.items() if value is not None}
     return msgspec.json.encode(given) if given else None
 
@@ -111,7 +126,28 @@ def _render_switch(settings: Settings, rest: Mapping[str, Json]) -> Json | None:
     if thinking is None or thinking.on is None or "thinking" not in _thinking_members(thinking):
         return None
     switch = "adaptive" if thinking.adaptive else "enabled" if thinking.on else "disabled"
-    return render_object({"type": quote(switch), **rest})
+    budget = _budget_for("thinking", thinking)
+    given = {} if budget is None else {"budget_tokens": str(budget).encode()}
+    return render_object({"type": quote(switch), **given, **rest})
+
+
+def _render_flag(settings: Settings, _: Mapping[str, Json]) -> Json | None:
+    thinking = settings.thinking
+    if thinking is None or thinking.on is None or SWITCH_FIELD not in _thinking_members(thinking):
+        return None
+    return b"true" if thinking.on else b"false"
+
+
+def _render_budget(settings: Settings, _: Mapping[str, Json]) -> Json | None:
+    budget = None if settings.thinking is None else _budget_for("thinking_budget", settings.thinking)
+    return None if budget is None else str(budget).encode()
+
+
+def _budget_for(member: str, thinking: Thinking) -> int | None:
+    """The budget, for the one of the members that has it."""
+    members = _thinking_members(thinking)
+    holders = [name for name in ("thinking_budget", "reasoning", "thinking") if name in members]
+    return thinking.budget if holders[:1] == [member] else None
 
 
 def _thinking_members(thinking: Thinking) -> tuple[str, ...]:
@@ -119,7 +155,10 @@ def _thinking_members(thinking: Thinking) -> tuple[str, ...]:
     used = tuple(thinking.wire_form.split())
     if "reasoning" in used:
         return used
-    if thinking.budget is not None or thinking.visible is not None:
+    if not {SWITCH_FIELD, "thinking_budget"}.isdisjoint(used):
+        further = [name for name, value in ((EFFORT_FIELD, thinking.effort), ("reasoning", thinking.visible)) if value]
+        return (SWITCH_FIELD, "thinking_budget", *further)
+    if thinking.visible is not None or (thinking.budget is not None and "thinking" not in used):
         return ("reasoning",)
     return "reasoning_effort", "thinking"
 
@@ -341,6 +380,8 @@ SETTINGS = SettingTable(
             shape=open_decoder(EffortWord),
             spare=True,
         ),
+        SettingObject(member=SWITCH_FIELD, parse=_parse_flag, render=_render_flag, holds={"thinking": ""}),
+        SettingObject(member="thinking_budget", parse=_parse_budget, render=_render_budget, holds={"thinking": ""}),
         SettingObject(member="reasoning", parse=_parse_reasoning, render=_render_reasoning, holds={"thinking": ""}),
         SettingObject(
             member="tool_choice",

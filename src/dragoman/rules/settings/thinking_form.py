@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.settings import EFFORT_CONFIG, Thinking
+from dragoman.conversation.settings import EFFORT_CONFIG, EFFORT_FIELD, Thinking
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
 from dragoman.rules.asked_thinking import CONFIG_FIELD, drop_thinking_fields, formed_thinking, is_off, says_nothing
 from dragoman.rules.context import Context
@@ -38,6 +38,8 @@ from dragoman.rules.reasoning import can_be_asked
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
+SWITCHING = "thinking"
+"""The field of a switch. What else a client writes there stays, if the target has the field."""
 _SWITCHED_ON = (ThinkingForm.EFFORT, ThinkingForm.OPTIONAL_BUDGET, ThinkingForm.OPEN)
 """Forms in which a wish to see thoughts says nothing about thinking. The others have their own answer to it."""
 
@@ -88,10 +90,15 @@ def _is_own_word(thinking: Thinking, context: Context) -> bool:
         return CONFIG_FIELD not in facts.refused_settings
     if thinking.effort is not None and facts.efforts and thinking.effort.value not in facts.efforts:
         return False
+    fields = thinking.wire_form.split()
     if not facts.thinking_as:
         takes_any = Stance.REFUSES not in (facts.foreign_settings, facts.off_schema)
-        return takes_any and facts.thinking_form is ThinkingForm.EFFORT and thinking.effort is None
-    further = set(thinking.wire_form.split()).difference(facts.thinking_as.split())
+        beside = EFFORT_FIELD in fields and len(fields) > 1
+        free = thinking.effort is None or (beside and facts.tools_with_effort is not Stance.REFUSES)
+        return takes_any and facts.thinking_form is ThinkingForm.EFFORT and free
+    if fields == [SWITCHING] and SWITCHING in facts.thinking_as.split():
+        return facts.thinking_form is ThinkingForm.SWITCH and thinking.budget is not None and not thinking.adaptive
+    further = set(fields).difference(facts.thinking_as.split())
     return bool(further) and further <= set(facts.known_settings) and not thinking.adaptive
 
 
