@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import count
 from string import ascii_letters, digits
+from typing import Any
+
+import msgspec
 
 from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import TOOL, Message, Role
 from dragoman.conversation.parts import Call, Citation, Media, Opaque, Part, Reasoning, Refusal, Result, Text
@@ -91,69 +94,94 @@ def observe(conversation: Conversation) -> int:
     return observe_messages(conversation.messages) | observe_rest(conversation)
 
 
-def observe_messages(messages: tuple[Message, ...]) -> int:
-    """What is to be seen in the messages alone.
+class ObservedMessage(msgspec.Struct, gc=False):
+    """One message, and what has to be known of it to look at it among others."""
 
-    One long loop on purpose: it runs over every message of every request, and a call a message would double its cost.
-    """
+    message: Message
+    traits: int
+    """What is to be seen in the message by itself."""
+    code: str
+    """The letter of its role, as `observe_roles` has it."""
+    ids: Sequence[str] = ()
+    """The ids of its calls; in a tool's turn, those of the calls that it answers."""
+
+
+def observe_message(message: Message) -> ObservedMessage:
+    """The message with what is to be seen in it, from one walk over its parts."""
+    parts, role = message.parts, message.role
+    found = LISTED if message.listed else 0
+    if not parts:
+        found |= NO_PARTS
+    if message.extras is not None or message.name is not None or message.hint is not None:
+        found |= _message_traits(message)
+    if message.role_text or message.inline:
+        found |= _message_traits(message)
+    calls: list[str] = []
+    answered: list[str] = []
+    for part in parts:
+        kind = type(part)
+        if kind is Text:
+            if part.literal[1] in _BLANK_HEADS and part.blank:  # type: ignore[attr-defined]
+                found |= BLANK_TEXT
+            if part.signature is not None:  # type: ignore[attr-defined]
+                found |= SIGNED
+            if calls:
+                found |= MIXED_PARTS
+        elif kind is Call:
+            call: Any = part
+            calls.append(call.id)
+            found |= CALLS | observe_name(call.name)
+            if call.custom:
+                found |= CUSTOM_CALLS
+            elif call.arguments[:1] != b"{":
+                found |= BAD_ARGUMENTS
+            if call.signature is not None:
+                found |= SIGNED
+            if call.wire_form:
+                found |= LEGACY
+        elif kind is Result:
+            answered.append(part.call_id)  # type: ignore[attr-defined]
+            found |= observe_result(part)  # type: ignore[arg-type]
+        else:
+            found |= _SIMPLE[kind]
+            if calls:
+                found |= MIXED_PARTS
+            if kind is Media and part.signature is not None:  # type: ignore[attr-defined]
+                found |= SIGNED
+            if kind is Reasoning:
+                if part.state is not None:  # type: ignore[attr-defined]
+                    found |= SIGNED
+                if part is parts[-1] and all(type(one) is Reasoning for one in parts):
+                    found |= NO_PARTS
+        if part.hint is not None or part.extras is not None:
+            found |= _aside_traits(part)
+    if role in SYSTEM_ROLES:
+        found |= SYSTEM_PARTS if len(parts) > 1 else 0
+        found |= 0 if all(type(part) is Text for part in parts) else MIXED_SYSTEM
+    if calls:
+        return ObservedMessage(message, found, CALLING, calls)
+    return ObservedMessage(message, found, CODES[role], answered if role is TOOL else ())
+
+
+def observe_messages(messages: tuple[Message, ...]) -> int:
+    """What is to be seen in the messages alone."""
     found = ALWAYS
     codes: list[str] = []
     ids: list[str] = []
-    called: list[str] = []
+    called: Sequence[str] = []
     for message in messages:
-        role = message.role
-        code = CODES[role]
-        if message.extras is not None or message.name is not None or message.listed or message.hint is not None:
-            found |= _message_traits(message)
-        if message.role_text or message.inline:
-            found |= _message_traits(message)
-        parts = message.parts
-        if not parts:
-            found |= NO_PARTS
-        calls: list[str] = []
-        results: list[str] = []
-        for part in parts:
-            kind = type(part)
-            if kind is Text:
-                if part.literal[1] in _BLANK_HEADS and part.blank:  # type: ignore[attr-defined]
-                    found |= BLANK_TEXT
-                if part.signature is not None:  # type: ignore[attr-defined]
-                    found |= SIGNED
-                if calls:
-                    found |= MIXED_PARTS
-            elif kind is Call:
-                calls.append(part.id)  # type: ignore[attr-defined]
-                found |= _call_traits(part)  # type: ignore[arg-type]
-            elif kind is Result:
-                results.append(part.call_id)  # type: ignore[attr-defined]
-                found |= observe_result(part)  # type: ignore[arg-type]
-            else:
-                found |= _SIMPLE[kind]
-                if calls:
-                    found |= MIXED_PARTS
-                if kind is Media and part.signature is not None:  # type: ignore[attr-defined]
-                    found |= SIGNED
-                if kind is Reasoning:
-                    if part.state is not None:  # type: ignore[attr-defined]
-                        found |= SIGNED
-                    if part is parts[-1] and all(type(one) is Reasoning for one in parts):
-                        found |= NO_PARTS
-            if part.hint is not None or part.extras is not None:
-                found |= _aside_traits(part)
-        if code in _INSTRUCTIONS:
-            found |= SYSTEM_PARTS if len(parts) > 1 else 0
-            found |= 0 if all(type(part) is Text for part in parts) else MIXED_SYSTEM
-        if calls:
-            called = calls
-            ids += calls
-            code = CALLING
-        elif role is TOOL and results != called:
+        one = observe_message(message)
+        found |= one.traits
+        codes.append(one.code)
+        if one.code == CALLING:
+            called = one.ids
+            ids += one.ids
+        elif one.code == "t" and one.ids != called:
             found |= UNPAIRED
-        codes.append(code)
     return found | observe_ids(ids) | observe_roles("".join(codes))
 
 
-_ORDER = (
+ORDER_AND_IDS = (
     SYSTEM
     | DEVELOPER
     | LATE_SYSTEM
@@ -164,16 +192,9 @@ _ORDER = (
     | USER_AFTER_TOOL
     | NO_USER_TURN
     | UNPAIRED
+    | DUPLICATE_ID
+    | ODD_IDS
 )
-"""What depends on the messages before and after."""
-
-
-def observe_message(message: Message) -> int:
-    """What is to be seen in one message by itself."""
-    return observe_messages((message,)) & ~_ORDER
-
-
-ORDER_AND_IDS = _ORDER | (DUPLICATE_ID | ODD_IDS)
 """What depends on the order of messages and on their ids, not on a message alone."""
 
 
@@ -260,7 +281,6 @@ observe_name = _NameTraits().__getitem__
 
 
 CODES = {Role.SYSTEM: "s", Role.DEVELOPER: "d", Role.USER: "u", Role.ASSISTANT: "a", Role.TOOL: "t"}
-_INSTRUCTIONS = frozenset("sd")
 CALLING = "c"
 """One letter a message; an assistant that calls has its own."""
 
@@ -345,19 +365,6 @@ def _message_traits(message: Message) -> int:
 
 def _aside_traits(part: Part) -> int:
     return (HINTS if part.hint is not None else 0) | (PART_EXTRAS if part.extras is not None else 0)
-
-
-def _call_traits(call: Call) -> int:
-    found = CALLS | observe_name(call.name)
-    if call.custom:
-        found |= CUSTOM_CALLS
-    elif call.arguments[:1] != b"{":
-        found |= BAD_ARGUMENTS
-    if call.signature is not None:
-        found |= SIGNED
-    if call.wire_form:
-        found |= LEGACY
-    return found
 
 
 def observe_result(result: Result) -> int:

@@ -29,7 +29,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, observe_name, observe_result
+from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observe_message, observe_name
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.hints import parse_hint, split_hint
 from dragoman.dialects.anthropic.schema import (
@@ -65,7 +65,7 @@ from dragoman.dialects.anthropic.tools import parse_tool_change
 from dragoman.dialects.families.carried_state import reattached
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.parts import fits_items
-from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedMessage, compose, describe, is_blank
+from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, compose, is_blank
 from dragoman.dialects.shared.parsing import decode_known, extras_of, parse_listed, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
 from dragoman.dialects.shared.top_level import decoded
@@ -76,7 +76,7 @@ from dragoman.wire.json_reader import render_object
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 
 
-def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+def parse_item(raw: Json, index: int) -> Sequence[ObservedMessage] | None:
     """A message that fits the schema; None if it does not."""
     try:
         if raw[-2:] == b"]}":  # Claude Code writes all content as lists of blocks, which one decode takes as a whole
@@ -85,13 +85,13 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
         role, content = _ROLES.get(turn.role), bytes(turn.content)
         if content[0] == QUOTE and role is not None:
             message = Message(role, (Text(content),), index)
-            return (ParsedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
+            return (ObservedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
         return parse_block_turn(AnthropicBlockTurn(turn.role, decode_blocks(content)), index)
     except msgspec.DecodeError:
         return None
 
 
-def parse_block_turn(turn: AnthropicBlockTurn, index: int) -> Sequence[ParsedMessage] | None:
+def parse_block_turn(turn: AnthropicBlockTurn, index: int) -> Sequence[ObservedMessage] | None:
     """A message that is a list of blocks, decoded; None if it does not fit."""
     role, blocks = _ROLES.get(turn.role), turn.content
     if role is None:
@@ -102,57 +102,35 @@ def parse_block_turn(turn: AnthropicBlockTurn, index: int) -> Sequence[ParsedMes
         return None
 
 
-def _parse_only(block: Block, role: Role, index: int) -> Sequence[ParsedMessage] | None:
+def _parse_only(block: Block, role: Role, index: int) -> Sequence[ObservedMessage] | None:
     """A turn of one plain result or call, as most of an agent's are; None if it is anything else."""
     if type(block) is AnthropicToolResult:
         text = bytes(block.content)
         if text and text[0] == QUOTE and role is USER and block.is_error is False and block.cache_control is ABSENT:
             result = Result(block.tool_use_id, (Text(text),))
             return (
-                ParsedMessage(Message(TOOL, (result,), index, listed=True), traits.LISTED, "t", [block.tool_use_id]),
+                ObservedMessage(Message(TOOL, (result,), index, listed=True), traits.LISTED, "t", [block.tool_use_id]),
             )
     elif type(block) is AnthropicToolUse and role is ASSISTANT:
         arguments = bytes(block.input)
         if arguments[0] == BRACE and block.cache_control is ABSENT and block.caller is ABSENT:
             seen = traits.LISTED | traits.CALLS | observe_name(block.name)
             message = Message(role, (Call(block.id, block.name, arguments),), index, listed=True)
-            return (ParsedMessage(message, seen, CALLING, [block.id]),)
+            return (ObservedMessage(message, seen, CALLING, [block.id]),)
     return None
 
 
-def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[ParsedMessage] | None:
-    """The messages of blocks that fit. What is to be seen in plain texts, calls and results is noted on the way."""
+def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[ObservedMessage] | None:
+    """The messages of blocks that fit. Only the assistant calls tools."""
     parts: list[Part] = []
-    calls: list[str] = []
-    answered: list[str] = []
-    seen = traits.LISTED
-    is_plain = True
     for block in blocks:
         part = PARSERS[type(block)](block)
         if part is None or (type(block) is AnthropicToolResult and block.is_error is None):
             return None
+        if type(part) is Call and role is USER:
+            return None
         parts.append(part)
-        if part.hint is not None or part.extras is not None:
-            is_plain = False
-        elif type(part) is Text:
-            seen |= (traits.BLANK_TEXT if is_blank(part.literal) else 0) | (traits.MIXED_PARTS if calls else 0)
-        elif type(part) is Call:
-            calls.append(part.id)
-            seen |= traits.CALLS | observe_name(part.name)
-        elif type(part) is Result:
-            answered.append(part.call_id)
-            seen |= observe_result(part)
-        else:
-            is_plain = False
-    if role is USER and (calls if is_plain else any(type(part) is Call for part in parts)):
-        return None
-    apart = answered and (len(answered) < len(parts) or role is not USER)
-    if not is_plain or not parts or apart or role is SYSTEM:
-        return compose(role, reattached(parts), index, True)
-    if answered:
-        return (ParsedMessage(Message(TOOL, tuple(parts), index, listed=True), seen, "t", answered),)
-    message = Message(role, tuple(parts), index, listed=True)
-    return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
+    return compose(role, reattached(parts), index, True)
 
 
 class _AnyTurn(msgspec.Struct, gc=False):
@@ -163,7 +141,7 @@ class _AnyTurn(msgspec.Struct, gc=False):
 _decode_any_turn = msgspec.json.Decoder(_AnyTurn).decode
 
 
-def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A message with members or blocks that the schema does not name, or with a role that nobody knows."""
     at = f"/messages/{index}"
     turn = decoded(_decode_any_turn, raw, at)
@@ -177,13 +155,13 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
 
 
 @remembered
-def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
+def parse_system(raw: Json) -> tuple[ObservedMessage, ...]:
     """The `system` field: one message, of one text or of several blocks."""
     if raw in NOTHING or raw == b"[]":
         return ()
     listed = raw[:1] != b'"'
     parts = parse_blocks(raw, "/system") if listed else (Text(raw),)
-    return (describe(Message(SYSTEM, parts, FIELD, listed=listed)),)
+    return (observe_message(Message(SYSTEM, parts, FIELD, listed=listed)),)
 
 
 # Blocks

@@ -8,10 +8,9 @@ import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
-from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, USER, Message
 from dragoman.conversation.parts import (
     CacheHint,
     Call,
@@ -25,12 +24,12 @@ from dragoman.conversation.parts import (
     StateKind,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, observe_name, observe_result
+from dragoman.conversation.traits import ObservedMessage, observe_message
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import parse_media
 from dragoman.dialects.bedrock.schema import BedrockOutput, BedrockTurn, decode_objects
 from dragoman.dialects.families.carried_state import reattached
-from dragoman.dialects.shared.parsed_messages import ParsedMessage, compose, describe, is_blank
+from dragoman.dialects.shared.parsed_messages import compose
 from dragoman.dialects.shared.parsing import extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT
 from dragoman.dialects.shared.top_level import decoded
@@ -42,13 +41,10 @@ CACHE_POINT = "cachePoint"
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 
 
-def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
-    """A message that is decoded already. What is to be seen in the parts is noted on the way."""
+def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ObservedMessage] | None:
+    """A message that is decoded already. Only the assistant calls tools."""
     role = _ROLES[turn.role]
     parts: list[Part] = []
-    calls: list[str] = []
-    answered: list[str] = []
-    seen = traits.LISTED
     for block in turn.content:
         call, result = block.toolUse, block.toolResult
         if call is not UNSET:
@@ -57,30 +53,18 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
             arguments = bytes(call.input)
             if arguments[:1] != b"{" or result is not UNSET or block.text is not ABSENT:
                 return None
-            seen |= traits.CALLS | observe_name(call.name)
-            calls.append(call.toolUseId)
             parts.append(Call(call.toolUseId, call.name, arguments))
         elif result is not UNSET:
             outputs = _parse_outputs(result.content)
             if outputs is None or block.text is not ABSENT:
                 return None
-            part = Result(result.toolUseId, outputs, result.status == "error", listed=True)
-            seen |= observe_result(part)
-            answered.append(result.toolUseId)
-            parts.append(part)
+            parts.append(Result(result.toolUseId, outputs, result.status == "error", listed=True))
         else:
             literal = bytes(block.text)
             if literal[:1] != b'"':
                 return None
-            seen |= (traits.BLANK_TEXT if is_blank(literal) else 0) | (traits.MIXED_PARTS if calls else 0)
             parts.append(Text(literal))
-    apart = answered and (len(answered) < len(parts) or role is not USER)
-    if not parts or apart or role is SYSTEM:
-        return compose(role, tuple(parts), index, listed=True)
-    if answered:
-        return (ParsedMessage(Message(TOOL, tuple(parts), index, listed=True), seen, "t", answered),)
-    message = Message(role, tuple(parts), index, listed=True)
-    return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
+    return compose(role, tuple(parts), index, listed=True)
 
 
 def _parse_outputs(content: list[BedrockOutput]) -> tuple[Part, ...] | None:
@@ -104,7 +88,7 @@ class _AnyConverseTurn(msgspec.Struct, gc=False):
 _decode_any_turn = msgspec.json.Decoder(_AnyConverseTurn).decode
 
 
-def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A message with members or blocks of any kind, or with a role that nobody knows."""
     at = f"/messages/{index}"
     turn = decoded(_decode_any_turn, raw, at)
@@ -116,11 +100,11 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
 
 
 @remembered
-def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
+def parse_system(raw: Json) -> tuple[ObservedMessage, ...]:
     """The `system` field: one message of its blocks."""
     if raw in (b"", b"null", b"[]"):
         return ()
-    return (describe(Message(SYSTEM, parse_blocks(raw, "/system"), FIELD, listed=True)),)
+    return (observe_message(Message(SYSTEM, parse_blocks(raw, "/system"), FIELD, listed=True)),)
 
 
 # Blocks of any kind

@@ -27,7 +27,7 @@ from dragoman.conversation.parts import (
     Result,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, observe_name, observe_result
+from dragoman.conversation.traits import CODES, ObservedMessage, observe_message, observe_result
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.documents import parse_document
 from dragoman.dialects.cohere.schema import (
@@ -44,16 +44,7 @@ from dragoman.dialects.cohere.schema import (
     decode_content,
     decode_parts,
 )
-from dragoman.dialects.shared.parsed_messages import (
-    BRACE,
-    QUOTE,
-    ParsedList,
-    ParsedMessage,
-    describe,
-    is_blank,
-    join_results,
-    share_places,
-)
+from dragoman.dialects.shared.parsed_messages import QUOTE, ParsedList, is_blank, join_results, share_places
 from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, made_id, parse_listed, stated_detail
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
 from dragoman.dialects.shared.top_level import decoded
@@ -76,7 +67,7 @@ ExtraFields = Mapping[str, Mapping[str, Json]]
 _decode_text = msgspec.json.Decoder(str).decode
 
 
-def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
+def parse_turn(turn: Any, index: int) -> Sequence[ObservedMessage] | None:
     """A message that is decoded. What stayed raw in it is not yet checked."""
     content = bytes(turn.content)
     kind = type(turn)
@@ -98,15 +89,15 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
             return None
         result = Result(identity, tuple(parts), False, None, listed)
         seen = observe_result(result) if listed else 0
-        return (ParsedMessage(Message(TOOL, (result,), index), seen, "t", [identity]),)
+        return (ObservedMessage(Message(TOOL, (result,), index), seen, "t", [identity]),)
     role = _ROLES[kind]
     message = Message(role, tuple(parts), index, listed=listed)
     if listed:
-        return (_observe(message),)
-    return (ParsedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
+        return (observe_message(message),)
+    return (ObservedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
 
 
-def _parse_assistant(turn: CohereAssistant, content: Json, index: int) -> Sequence[ParsedMessage] | None:
+def _parse_assistant(turn: CohereAssistant, content: Json, index: int) -> Sequence[ObservedMessage] | None:
     calls = turn.tool_calls or ()
     parts: list[Part] = []
     listed = False
@@ -116,7 +107,6 @@ def _parse_assistant(turn: CohereAssistant, content: Json, index: int) -> Sequen
             return None
         parts = _gather_words(turn, stated)
         listed = _is_listed(turn, stated, content[:1] == b"[")
-    ids: list[str] = []
     for call in calls:
         function, identity = call.function, call.id
         if function is None or not identity or call.type != "function" or function.arguments is ABSENT:
@@ -124,8 +114,7 @@ def _parse_assistant(turn: CohereAssistant, content: Json, index: int) -> Sequen
         if memoryview(function.arguments)[0] != QUOTE:
             return None
         parts.append(Call(identity, function.name, arguments_of(_decode_text(function.arguments))))
-        ids.append(identity)
-    return (_observe(Message(ASSISTANT, tuple(parts), index, listed=listed), ids),)
+    return (observe_message(Message(ASSISTANT, tuple(parts), index, listed=listed)),)
 
 
 def _parse_stated(turn: CohereAssistant, content: Json) -> Sequence[Part] | None:
@@ -143,22 +132,6 @@ _NO_TEXT = (b"", b"null", EMPTY)
 """What may stand for the content of a turn of nothing but calls."""
 
 
-def _observe(message: Message, ids: Sequence[str] = ()) -> ParsedMessage:
-    """What `describe` says, found faster for texts and calls."""
-    parts = message.parts
-    seen = traits.LISTED if message.listed else 0
-    for part in parts:
-        if type(part) is Text:
-            seen |= traits.BLANK_TEXT if is_blank(part.literal) else 0
-        elif type(part) is Call and part.arguments[0] == BRACE:
-            seen |= traits.CALLS | observe_name(part.name)
-        else:
-            return describe(message)
-    if not parts or message.role is SYSTEM:
-        return describe(message)
-    return ParsedMessage(message, seen, CALLING, ids) if ids else ParsedMessage(message, seen, CODES[message.role])
-
-
 class _CohereRole(msgspec.Struct, gc=False):
     role: str
 
@@ -167,7 +140,7 @@ _decode_role = msgspec.json.Decoder(_CohereRole).decode
 _DECODERS: Mapping[str, Any] = {role: msgspec.json.Decoder(kind) for role, kind in _KINDS.items()}
 
 
-def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A message with members or parts that the schema does not name, or with a role that nobody knows."""
     at = f"/messages/{index}"
     role = decoded(_decode_role, raw, at).role
@@ -179,7 +152,9 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
     content = bytes(turn.content)
     parts = (Text(content),) if content[:1] == b'"' else _parse_parts(content, f"{at}/content")
     return (
-        describe(_compose(turn, parts, index, listed=content[:1] == b"[", extras=salvaged.extras, role_text=role_text)),
+        observe_message(
+            _compose(turn, parts, index, listed=content[:1] == b"[", extras=salvaged.extras, role_text=role_text)
+        ),
     )
 
 
@@ -283,7 +258,7 @@ def settle(listed: ParsedList, documents: Message | None) -> ParsedList:
         done = share_places(done)
     if documents is not None:
         opening = next((place for place, one in enumerate(done) if one.code != "s"), len(done))
-        done.insert(opening, describe(documents))
+        done.insert(opening, observe_message(documents))
     return listed.settled(done, alone=documents is None)
 
 

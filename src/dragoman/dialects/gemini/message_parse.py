@@ -35,7 +35,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, LEFTOVERS, observe_name, observe_result
+from dragoman.conversation.traits import CALLING, CODES, LEFTOVERS, ObservedMessage, observe_message, observe_name
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.gemini.schema import (
@@ -48,15 +48,7 @@ from dragoman.dialects.gemini.schema import (
     decode_part,
 )
 from dragoman.dialects.near_misses.two_readings import refuse_two_kinds
-from dragoman.dialects.shared.parsed_messages import (
-    BRACE,
-    QUOTE,
-    ParsedList,
-    ParsedMessage,
-    describe,
-    is_blank,
-    mark_inline,
-)
+from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedList, is_blank, mark_inline
 from dragoman.dialects.shared.parsing import extras_of, made_id, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
 from dragoman.dialects.shared.read_lists import BEGIN
@@ -74,7 +66,7 @@ UNSIGNED = (Raw(b'""'), Raw(b"null"))
 """Signatures that are none."""
 
 
-def parse_content(content: GeminiContent, index: int) -> Sequence[ParsedMessage] | None:
+def parse_content(content: GeminiContent, index: int) -> Sequence[ObservedMessage] | None:
     """A content that is decoded already; None if it is not of the usual kinds."""
     role, parts = _ROLES.get(content.role), content.parts
     if role is None or not parts:
@@ -89,7 +81,7 @@ def parse_content(content: GeminiContent, index: int) -> Sequence[ParsedMessage]
         return None
 
 
-def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMessage] | None:
+def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ObservedMessage] | None:
     """A content of one plain text, call or response, as most of an agent's are; None if it is anything else."""
     signature, call, response = wire.thoughtSignature, wire.functionCall, wire.functionResponse
     if signature is not ABSENT or wire.thought or wire.inlineData is not UNSET or wire.fileData is not UNSET:
@@ -105,7 +97,7 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMess
         if response.id:
             identity, wire_form = response.id, ""
         result = Result(identity, (Text(literal),), name=response.name, wire_form=wire_form)
-        return (ParsedMessage(Message(TOOL, (result,), index), traits.LEGACY if wire_form else 0, "t", [identity]),)
+        return (ObservedMessage(Message(TOOL, (result,), index), traits.LEGACY if wire_form else 0, "t", [identity]),)
     if call is not UNSET:
         if call.args is ABSENT or wire.text is not ABSENT or role is USER:
             return None
@@ -116,57 +108,30 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMess
             identity, wire_form = call.id, ""
         seen = observe_name(call.name) | (_LEGACY_CALLS if wire_form else traits.CALLS)
         part = Call(identity, call.name, arguments, None, False, wire_form)
-        return (ParsedMessage(Message(role, (part,), index), seen, CALLING, [identity]),)
+        return (ObservedMessage(Message(role, (part,), index), seen, CALLING, [identity]),)
     literal = bytes(wire.text)
     if literal[:1] != b'"':
         return None
     seen = traits.BLANK_TEXT if is_blank(literal) else 0
-    return (ParsedMessage(Message(role, (Text(literal),), index), seen, CODES[role]),)
+    return (ObservedMessage(Message(role, (Text(literal),), index), seen, CODES[role]),)
 
 
-def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[ParsedMessage] | None:
-    """The messages of parts that fit. What is to be seen in plain texts, calls and results is noted on the way."""
+def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[ObservedMessage] | None:
+    """The messages of parts that fit. Only the model calls functions."""
     parts: list[Part] = []
-    calls: list[str] = []
-    answered: list[str] = []
-    seen = 0
-    is_plain = True
     for one in wire:
-        part: Any = _parse_part(one)
+        part = _parse_part(one)
         if part is None or _has_odd_bytes(one.inlineData) or _has_odd_bytes(one.fileData):
             return None
+        if (type(part) is Call and role is USER) or (type(part) is Result and part.extras is None and not part.name):
+            return None
         parts.append(part)
-        kind = type(part)
-        if part.extras is not None:
-            is_plain = False
-        elif kind is Text:
-            seen |= (traits.BLANK_TEXT if is_blank(part.literal) else 0) | (traits.MIXED_PARTS if calls else 0)
-            seen |= traits.SIGNED if part.signature is not None else 0
-        elif kind is Call:
-            calls.append(part.id)
-            seen |= traits.CALLS | observe_name(part.name) | (traits.SIGNED if part.signature is not None else 0)
-            seen |= traits.LEGACY if part.wire_form else 0
-        elif kind is Result:
-            if not part.name:
-                return None
-            answered.append(part.call_id)
-            seen |= observe_result(part)
-        else:
-            is_plain = False
-    if role is USER and (calls if is_plain else any(type(part) is Call for part in parts)):
-        return None
-    if not is_plain or (answered and (len(answered) < len(parts) or role is not USER)):
-        return _compose(role, join_thoughts(parts), index)
-    if answered:
-        return (ParsedMessage(Message(TOOL, tuple(parts), index), seen, "t", answered),)
-    message = Message(role, tuple(parts), index, listed=_are_listed(parts))
-    seen |= traits.LISTED if message.listed else 0
-    return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
+    return _compose(role, join_thoughts(parts), index)
 
 
 def _are_listed(parts: Sequence[Part]) -> bool:
     """Whether these parts are more than one text: what others write as a list. One text may be a string anywhere."""
-    return len([part for part in parts if type(part) is Text]) > 1
+    return len(parts) > 1 and len([part for part in parts if type(part) is Text]) > 1
 
 
 def _has_odd_bytes(blob: GeminiBlob | UnsetType) -> bool:
@@ -179,11 +144,11 @@ def _has_odd_bytes(blob: GeminiBlob | UnsetType) -> bool:
 
 def _compose(
     role: Role, parts: Sequence[Part], index: int, *, extras: Extras | None = None, role_text: str = "", span: int = 1
-) -> Sequence[ParsedMessage]:
+) -> Sequence[ObservedMessage]:
     """The messages of these parts. In a user's turn, each run of results is a message of its own."""
     if role is not USER or not any(type(part) is Result for part in parts):
         listed = _are_listed(parts)
-        return (describe(Message(role, tuple(parts), index, extras=extras, listed=listed, role_text=role_text)),)
+        return (observe_message(Message(role, tuple(parts), index, extras=extras, listed=listed, role_text=role_text)),)
     runs: list[tuple[Role, list[Part]]] = []
     for part in parts:
         home = TOOL if type(part) is Result else USER
@@ -191,7 +156,8 @@ def _compose(
             runs.append((home, []))
         runs[-1][1].append(part)
     return [
-        describe(Message(home, tuple(run), index, span, extras=extras, listed=_are_listed(run))) for home, run in runs
+        observe_message(Message(home, tuple(run), index, span, extras=extras, listed=_are_listed(run)))
+        for home, run in runs
     ]
 
 
@@ -205,7 +171,7 @@ _NO_ROLE: Mapping[str, Json] = {"role": b"null"}
 """The extra field of a content without a role. It is the user's, but not every server accepts it."""
 
 
-def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A content with members or parts that the schema does not name, or with another role than the usual ones."""
     at = f"/contents/{index}"
     content = decoded(_decode_any_content, raw, at)
@@ -221,18 +187,18 @@ _KNOWN_ROLES = frozenset({"user", "model", "system", "function"})
 
 
 @remembered
-def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
+def parse_system(raw: Json) -> tuple[ObservedMessage, ...]:
     """The `systemInstruction`: one message, of a text or of parts. Its role has no meaning."""
     if raw in NOTHING:
         return ()
     if raw[:1] == b'"':
-        return (describe(Message(SYSTEM, (Text(raw),), FIELD)),)
+        return (observe_message(Message(SYSTEM, (Text(raw),), FIELD)),)
     at = "/systemInstruction"
     content = decoded(_decode_any_content, raw, at)
     parts = _parse_parts(bytes(content.parts), f"{at}/parts", inner=True)
     extras = extras_of(NAME, _split(raw, GeminiContent)[1])
     listed = _are_listed(parts)
-    return (describe(Message(SYSTEM, parts, FIELD, extras=extras, listed=listed)),) if parts or extras else ()
+    return (observe_message(Message(SYSTEM, parts, FIELD, extras=extras, listed=listed)),) if parts or extras else ()
 
 
 # What depends on the contents around it
@@ -248,7 +214,7 @@ def settle(listed: ParsedList) -> ParsedList:
     return listed.settled(_join_turns(listed.messages)) if "tt" in listed.codes() else listed
 
 
-def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
+def _fill_ids(messages: list[ObservedMessage], calls: int = 0) -> bool:
     """A call without an id gets one by its number and name, or that of the response to it. A response without one
     answers a waiting call.
 
@@ -332,7 +298,7 @@ def _share_id(result: Result, calls: deque[_Nameless] | None, waiting: set[str])
             return
 
 
-def _find_named(messages: list[ParsedMessage]) -> set[str]:
+def _find_named(messages: list[ObservedMessage]) -> set[str]:
     """The ids that responses have."""
     return {part.call_id for one in messages for part in one.message.parts if type(part) is Result}
 
@@ -351,15 +317,15 @@ def _find_first(order: deque[str] | None, waiting: set[str]) -> str:
     return order[0] if order else ""
 
 
-def _join_turns(messages: list[ParsedMessage]) -> list[ParsedMessage]:
+def _join_turns(messages: list[ObservedMessage]) -> list[ObservedMessage]:
     """Responses at the head of a content continue those at the end of the content before."""
-    turns: list[list[ParsedMessage]] = []
+    turns: list[list[ObservedMessage]] = []
     for one in messages:
         if turns and _continues(turns[-1][-1], one):
             turns[-1].append(one)
         else:
             turns.append([one])
-    done: list[ParsedMessage] = []
+    done: list[ObservedMessage] = []
     for turn in turns:
         start, stop = turn[0].message.at, turn[-1].message.at + 1
         if stop - start > 1:
@@ -371,7 +337,7 @@ def _join_turns(messages: list[ParsedMessage]) -> list[ParsedMessage]:
     return done
 
 
-def _continues(one: ParsedMessage, after: ParsedMessage) -> bool:
+def _continues(one: ObservedMessage, after: ObservedMessage) -> bool:
     """Whether a message is of the same turn as the one before it."""
     if one.message.at == after.message.at:
         return True
@@ -535,7 +501,7 @@ def join_thoughts(parts: list[Part]) -> tuple[Part, ...]:
 
     Gemini takes its own pieces back as they are. Other providers want the signature with the whole text.
     """
-    if not any(_is_foreign_signature(part) for part in parts):
+    if len(parts) < 2 or not any(map(_is_foreign_signature, parts)):
         return tuple(parts)
     out: list[Part] = []
     pieces = 0  # how many thoughts without a signature stand at the end of `out`

@@ -28,18 +28,11 @@ from dragoman.conversation.parts import (
     Result,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, observe_name
+from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observe_message, observe_name
 from dragoman.dialects.near_misses.call_ids import CallIds
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.ollama.schema import OllamaCall, OllamaMessage, message_decoder
-from dragoman.dialects.shared.parsed_messages import (
-    ParsedList,
-    ParsedMessage,
-    describe,
-    is_blank,
-    join_results,
-    share_places,
-)
+from dragoman.dialects.shared.parsed_messages import ParsedList, is_blank, join_results, share_places
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
@@ -52,7 +45,7 @@ ExtraFields = Mapping[str, Mapping[str, Json]]
 _NO_EXTRAS: ExtraFields = {}
 
 
-def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ParsedMessage] | None:
+def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ObservedMessage] | None:
     """A message that is decoded. Those of a text, a result or calls have a short way."""
     content, thinking, calls = bytes(turn.content), turn.thinking, turn.tool_calls
     identity, name = turn.tool_call_id, turn.tool_name
@@ -65,24 +58,24 @@ def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ParsedMessage] | Non
             elif identity is None and name is None:
                 if calls is None:
                     message = Message(role, (Text(content),), index)
-                    return (ParsedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
+                    return (ObservedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
                 if role is ASSISTANT and calls:
                     return (_parse_calls(calls, content, index),)
         role = role or _ROLES.get(turn.role.lower())
         if role is None or (thinking is not ABSENT and memoryview(thinking)[0] not in b'"n'):
             return None
-        return (describe(_parse_message(turn, role, index)),)
+        return (observe_message(_parse_message(turn, role, index)),)
     except MalformedRequest:
         return None
 
 
-def _parse_result(identity: str, name: str | None, content: Json, index: int) -> ParsedMessage:
+def _parse_result(identity: str, name: str | None, content: Json, index: int) -> ObservedMessage:
     wire_form = "" if identity else NO_ID
     result = Result(identity, (Text(content),), name=name or None, wire_form=wire_form)
-    return ParsedMessage(Message(TOOL, (result,), index), 0 if identity else traits.LEGACY, "t", [identity])
+    return ObservedMessage(Message(TOOL, (result,), index), 0 if identity else traits.LEGACY, "t", [identity])
 
 
-def _parse_calls(calls: Sequence[OllamaCall], content: Json, index: int) -> ParsedMessage:
+def _parse_calls(calls: Sequence[OllamaCall], content: Json, index: int) -> ObservedMessage:
     parts: list[Part] = []
     ids: list[str] = []
     seen = traits.CALLS
@@ -94,14 +87,14 @@ def _parse_calls(calls: Sequence[OllamaCall], content: Json, index: int) -> Pars
         parts.append(call)
         ids.append(call.id)
         seen |= observe_name(call.name) | (traits.LEGACY if call.wire_form else 0)
-    return ParsedMessage(Message(ASSISTANT, tuple(parts), index), seen, CALLING, ids)
+    return ObservedMessage(Message(ASSISTANT, tuple(parts), index), seen, CALLING, ids)
 
 
-def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A message with members that the schema does not name, or with a role that nobody knows."""
     salvaged = salvage(raw, message_decoder, f"/messages/{index}")
     turn = salvaged.value
-    return (describe(_parse_message(turn, _ROLES.get(turn.role.lower()), index, salvaged.extras)),)
+    return (observe_message(_parse_message(turn, _ROLES.get(turn.role.lower()), index, salvaged.extras)),)
 
 
 def _parse_message(turn: OllamaMessage, role: Role | None, index: int, extras: ExtraFields = _NO_EXTRAS) -> Message:
@@ -182,7 +175,7 @@ def settle(listed: ParsedList) -> ParsedList:
     return listed.settled(share_places(done) if listed.misses else done, alone=not legacy)
 
 
-def _identify(one: ParsedMessage, ids: CallIds) -> None:
+def _identify(one: ObservedMessage, ids: CallIds) -> None:
     """Give a message its ids, and its results the names of their calls.
 
     The parts are filled in place: they were made a moment ago, and nobody else has seen them.

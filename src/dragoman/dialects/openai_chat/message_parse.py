@@ -11,7 +11,6 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, blank
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
@@ -32,7 +31,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, observe_name, observe_result
+from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observe_message, observe_name, observe_result
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.reasoning import parse_reasoning, parse_signature
 from dragoman.dialects.openai_chat.schema import (
@@ -64,9 +63,7 @@ from dragoman.dialects.shared.parsed_messages import (
     MAYBE_BLANK,
     QUOTE,
     ParsedList,
-    ParsedMessage,
     check_object,
-    describe,
     is_blank,
     join_results,
     share_places,
@@ -111,7 +108,7 @@ _LONG = 64 * 1024
 _decode_text = msgspec.json.Decoder(str).decode
 
 
-def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
+def parse_turn(turn: Any, index: int) -> Sequence[ObservedMessage] | None:
     """A message of `ChatMessage`. The decode has checked all but what stays raw in it."""
     raw_content = turn.content
     content = bytes(raw_content) if len(raw_content) < _LONG else _copy_text(raw_content)
@@ -120,12 +117,12 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
     if kind is ChatToolResult:
         identity = turn.tool_call_id
         if first == QUOTE:
-            return (ParsedMessage(Message(TOOL, (Result(identity, (Text(content),)),), index), 0, "t", [identity]),)
+            return (ObservedMessage(Message(TOOL, (Result(identity, (Text(content),)),), index), 0, "t", [identity]),)
         found = _parse_parts(raw_content) if first == LIST else None
         if found is None:
             return None
-        result = Result(identity, found.parts, listed=True)
-        return (ParsedMessage(Message(TOOL, (result,), index), observe_result(result), "t", [identity]),)
+        result = Result(identity, found, listed=True)
+        return (ObservedMessage(Message(TOOL, (result,), index), observe_result(result), "t", [identity]),)
     name = None
     if kind is ChatAssistant:
         if turn.tool_calls is not UNSET:
@@ -143,14 +140,11 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
     if first == QUOTE:
         if content[1] in MAYBE_BLANK and blank(content):
             seen |= traits.BLANK_TEXT
-        return (ParsedMessage(Message(role, (Text(content),), index, 1, name), seen, code),)
+        return (ObservedMessage(Message(role, (Text(content),), index, 1, name), seen, code),)
     found = _parse_parts(raw_content) if first == LIST else None
     if found is None:
         return None
-    message = Message(role, found.parts, index, name=name, listed=True)
-    if role in SYSTEM_ROLES:
-        return (describe(message),)
-    return (ParsedMessage(message, seen | found.traits, code),)
+    return (observe_message(Message(role, found, index, name=name, listed=True)),)
 
 
 def _copy_text(raw: Raw) -> bytes:
@@ -159,7 +153,7 @@ def _copy_text(raw: Raw) -> bytes:
     return bytes(raw) if first == b'"' else first
 
 
-def _parse_calls(turn: ChatAssistant, content: Json, index: int) -> Sequence[ParsedMessage] | None:
+def _parse_calls(turn: ChatAssistant, content: Json, index: int) -> Sequence[ObservedMessage] | None:
     """A turn that calls functions, with a text before them or without."""
     has_text = len(content) > len(EMPTY) and content[0] == QUOTE
     if not turn.tool_calls or not (has_text or content in _NO_TEXT):
@@ -182,38 +176,25 @@ def _parse_calls(turn: ChatAssistant, content: Json, index: int) -> Sequence[Par
         ids.append(call.id)
         seen |= observe_name(function.name)
     message = Message(ASSISTANT, tuple(parts), index, blank=b"" if has_text else content)
-    return (ParsedMessage(message, seen, CALLING, ids),)
+    return (ObservedMessage(message, seen, CALLING, ids),)
 
 
 _NO_TEXT = (b"", b"null", EMPTY)
 
 
-class _ListedParts(msgspec.Struct, gc=False):
-    """The parts of a list, and what is to be seen in a turn of them."""
-
-    parts: tuple[Part, ...]
-    traits: int
-
-
-def _parse_parts(raw: Raw) -> _ListedParts | None:
+def _parse_parts(raw: Raw) -> tuple[Part, ...] | None:
     """A list of texts and pictures; None if it holds anything else."""
     try:
         wire = decode_parts(raw)
     except msgspec.DecodeError:
         return None
-    seen = traits.LISTED if wire else traits.LISTED | traits.NO_PARTS
     parts: list[Part] = []
     for one in wire:
         part = PART_PARSERS[type(one)](one) if type(one) in _PLAIN_PARTS else None
-        if type(part) is Text:
-            seen |= traits.BLANK_TEXT if is_blank(part.literal) else 0
-        elif type(part) is Media and not part.wire_form:
-            seen |= traits.MEDIA
-        else:
+        if part is None or (type(part) is Media and part.wire_form):
             return None
-        seen |= traits.HINTS if part.hint is not None else 0
         parts.append(part)
-    return _ListedParts(tuple(parts), seen)
+    return tuple(parts)
 
 
 # The second pass
@@ -241,9 +222,9 @@ def settle(listed: ParsedList) -> ParsedList:
 _ODD_CALLS = traits.LEGACY | traits.ODD_IDS
 
 
-def _identify(messages: list[ParsedMessage]) -> list[ParsedMessage]:
+def _identify(messages: list[ObservedMessage]) -> list[ObservedMessage]:
     """Give ids to the calls without one, by their number. A result in the older form answers the last such call."""
-    done: list[ParsedMessage] = []
+    done: list[ObservedMessage] = []
     calls = 0
     legacy = ""
     for one in messages:
@@ -259,17 +240,17 @@ def _identify(messages: list[ParsedMessage]) -> list[ParsedMessage]:
                 part = replace(part, call_id=legacy)
             parts.append(part)
         same = all(map(is_, parts, one.message.parts))
-        done.append(one if same else describe(replace(one.message, parts=tuple(parts))))
+        done.append(one if same else observe_message(replace(one.message, parts=tuple(parts))))
     return done
 
 
-def _unmark(one: ParsedMessage) -> ParsedMessage:
+def _unmark(one: ObservedMessage) -> ObservedMessage:
     """Only the last message can be continued. On the others the mark is an extra field."""
     message = one.message
     if not message.prefill:
         return one
     fields = dict(message.extras.fields) if message.extras is not None else {}
-    return describe(replace(message, prefill="", extras=Extras(NAME, {**fields, message.prefill: b"true"})))
+    return observe_message(replace(message, prefill="", extras=Extras(NAME, {**fields, message.prefill: b"true"})))
 
 
 # Messages with more than that
@@ -281,16 +262,16 @@ ExtraFields = Mapping[str, Mapping[str, Json]]
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
 
 
-def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A message with anything that may stand in one, known or not."""
     salvaged = salvage(raw, _message, f"/messages/{index}")
     wire, extras = salvaged.value, salvaged.extras
     role = wire.role
     if role == "tool" or role == "function":
-        return (describe(Message(TOOL, (_parse_result(wire, extras, index),), index)),)
+        return (observe_message(Message(TOOL, (_parse_result(wire, extras, index),), index)),)
     if role == "assistant":
-        return (describe(_parse_assistant(wire, extras, index)),)
-    return (describe(_parse_turn(wire, extras, index)),)
+        return (observe_message(_parse_assistant(wire, extras, index)),)
+    return (observe_message(_parse_turn(wire, extras, index)),)
 
 
 def _parse_turn(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Message:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -33,7 +32,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, observe_name
+from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observe_message, observe_name
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.client_items import CLIENT_ITEMS
@@ -76,9 +75,7 @@ from dragoman.dialects.shared.parsed_messages import (
     BRACE_END,
     QUOTE,
     ParsedList,
-    ParsedMessage,
     check_object,
-    describe,
     is_blank,
     share_places,
 )
@@ -112,7 +109,7 @@ and no calls of the client's tools, although they look so."""
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
 
 
-def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+def parse_item(raw: Json, index: int) -> Sequence[ObservedMessage] | None:
     """An item that fits the schema; None if it does not."""
     try:
         item = decode_short_message(raw) if raw[:7] == b'{"role"' else decode_item(raw)
@@ -124,20 +121,20 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
     return parse_turn(item, index)
 
 
-def parse_turn(item: Any, index: int) -> Sequence[ParsedMessage] | None:
+def parse_turn(item: Any, index: int) -> Sequence[ObservedMessage] | None:
     """An item that is decoded. The decode has checked all but what stays raw in it."""
     try:
         if type(item) is ResponsesFunctionOutput and item.id is UNSET and item.status is UNSET and item.name is None:
             output = bytes(item.output)  # half of an agent's items are plain outputs
             if output[0] == QUOTE:
                 message = Message(TOOL, (Result(item.call_id, (Text(output),)),), index)
-                return (ParsedMessage(message, 0, "t", [item.call_id]),)
+                return (ObservedMessage(message, 0, "t", [item.call_id]),)
         return _ITEM_PARSERS[type(item)](item, index)
     except (*UNREADABLE, MalformedRequest):
         return None
 
 
-def _parse_function_call(item: ResponsesFunctionCall, index: int) -> Sequence[ParsedMessage] | None:
+def _parse_function_call(item: ResponsesFunctionCall, index: int) -> Sequence[ObservedMessage] | None:
     identity, arguments = item.call_id, item.arguments.encode()
     if not arguments or arguments[0] != BRACE or arguments[-1] != BRACE_END:
         return None
@@ -149,18 +146,22 @@ def _parse_function_call(item: ResponsesFunctionCall, index: int) -> Sequence[Pa
         extras = _gather_marks(item, "namespace", item.namespace)
         call = Call(identity, item.name, arguments, extras=extras)
         seen |= traits.PART_EXTRAS if extras is not None else 0
-    return (ParsedMessage(Message(ASSISTANT, (call,), index), seen, CALLING, [identity]),)
+    return (ObservedMessage(Message(ASSISTANT, (call,), index), seen, CALLING, [identity]),)
 
 
-def _parse_custom_call(item: ResponsesCustomCall, index: int) -> Sequence[ParsedMessage] | None:
+def _parse_custom_call(item: ResponsesCustomCall, index: int) -> Sequence[ObservedMessage] | None:
     text = bytes(item.input)
     if text[0] != QUOTE or item.call_id.startswith(SERVED):
         return None
     extras = _gather_marks(item, "namespace", item.namespace)
-    return (describe(Message(ASSISTANT, (Call(item.call_id, item.name, text, custom=True, extras=extras),), index)),)
+    return (
+        observe_message(Message(ASSISTANT, (Call(item.call_id, item.name, text, custom=True, extras=extras),), index)),
+    )
 
 
-def _parse_output(item: ResponsesFunctionOutput | ResponsesCustomOutput, index: int) -> Sequence[ParsedMessage] | None:
+def _parse_output(
+    item: ResponsesFunctionOutput | ResponsesCustomOutput, index: int
+) -> Sequence[ObservedMessage] | None:
     output = bytes(item.output)
     is_text = output[0] == QUOTE
     if not is_text and not fits_output(output):
@@ -168,10 +169,10 @@ def _parse_output(item: ResponsesFunctionOutput | ResponsesCustomOutput, index: 
     parts = (Text(output),) if is_text else parse_content(output, f"/input/{index}/output")
     custom, extras = type(item) is ResponsesCustomOutput, _gather_marks(item)
     result = Result(item.call_id, parts, name=item.name, listed=not is_text, custom=custom, extras=extras)
-    return (describe(Message(TOOL, (result,), index)),)
+    return (observe_message(Message(TOOL, (result,), index)),)
 
 
-def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -> Sequence[ParsedMessage] | None:
+def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -> Sequence[ObservedMessage] | None:
     """Texts, refusals and pictures."""
     role = _ROLES[item.role]
     extras = _gather_marks(item, "phase", item.phase)
@@ -180,12 +181,10 @@ def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -
         message = Message(role, (Text(text),), index, inline=role is SYSTEM)
         seen = (traits.BLANK_TEXT if is_blank(text) else 0) | (traits.INLINE_SYSTEM if role is SYSTEM else 0)
         if extras is None:
-            return (ParsedMessage(message, seen, CODES[role]),)
+            return (ObservedMessage(message, seen, CODES[role]),)
         return (_place_marks(message, extras),)
     wire = decode_output(item.content) if role is ASSISTANT else decode_input(item.content)
     parts: list[Part] = []
-    seen = 0 if role is ASSISTANT else traits.LISTED
-    is_plain = extras is None and role not in SYSTEM_ROLES
     for one in wire:
         part = PARSERS[type(one)](one, "", None)
         if part is None or (type(one) is ResponsesImage and one.detail is None):
@@ -193,38 +192,32 @@ def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -
         if type(one) is ResponsesOutputText and (one.annotations not in _NO_NOTES or one.logprobs == _NULL):
             return None
         parts.append(part)
-        if type(part) is not Text or part.extras is not None:
-            is_plain = False
-        elif is_blank(part.literal):
-            seen |= traits.BLANK_TEXT
     if not parts and role is ASSISTANT and extras is not None:
         return None
     message = Message(role, tuple(parts), index, listed=role is not ASSISTANT, inline=role is SYSTEM)
-    if is_plain and parts:
-        return (ParsedMessage(message, seen, CODES[role]),)
-    return (describe(message) if extras is None else _place_marks(message, extras),)
+    return (observe_message(message) if extras is None else _place_marks(message, extras),)
 
 
-def _place_marks(message: Message, extras: Extras) -> ParsedMessage:
+def _place_marks(message: Message, extras: Extras) -> ObservedMessage:
     """The message with the other fields of its item. The first part of an assistant's holds them."""
     if message.role is not ASSISTANT:
-        return describe(replace(message, extras=extras))
+        return observe_message(replace(message, extras=extras))
     first = message.parts[0]
     fields = dict(first.extras.fields) if first.extras is not None else {}
     fields |= {ITEM + key: value for key, value in extras.fields.items()}
     part = replace(first, extras=Extras(NAME, fields))
-    return describe(replace(message, parts=(part, *message.parts[1:])))
+    return observe_message(replace(message, parts=(part, *message.parts[1:])))
 
 
-def _parse_reasoning_item(item: ResponsesReasoning, index: int) -> Sequence[ParsedMessage] | None:
+def _parse_reasoning_item(item: ResponsesReasoning, index: int) -> Sequence[ObservedMessage] | None:
     summary, content = bytes(item.summary), bytes(item.content)
     if summary[:1] != b"[" or content == b"null":
         return None
     part = _parse_reasoning(summary, content, bytes(item.encrypted_content), _gather_marks(item))
-    return None if part is None else (describe(Message(ASSISTANT, (part,), index)),)
+    return None if part is None else (observe_message(Message(ASSISTANT, (part,), index)),)
 
 
-_ITEM_PARSERS: Mapping[type[Any], Callable[[Any, int], Sequence[ParsedMessage] | None]] = {
+_ITEM_PARSERS: Mapping[type[Any], Callable[[Any, int], Sequence[ObservedMessage] | None]] = {
     ResponsesMessage: _parse_message,
     ResponsesShortMessage: _parse_message,
     ResponsesFunctionCall: _parse_function_call,
@@ -334,7 +327,7 @@ def fits_output(raw: Json) -> bool:
 def settle(listed: ParsedList) -> ParsedList:
     """Make one message of the items of an assistant's turn, and one of the outputs that answer it."""
     items = listed.messages
-    done: list[ParsedMessage] = []
+    done: list[ObservedMessage] = []
     settled = 0
     for run in _RUNS.finditer("".join([one.code for one in items])):
         done += items[settled : run.start()]
@@ -348,13 +341,13 @@ _RUNS = re.compile("[ac]{2,}|t{2,}")
 """Items of one side that follow each other, by the letters of their roles."""
 
 
-def _join_turns(items: list[ParsedMessage]) -> list[ParsedMessage]:
+def _join_turns(items: list[ObservedMessage]) -> list[ObservedMessage]:
     """The turns of one side. A second text without a call before it begins a new one.
 
     So does an item of an unknown kind, which stands alone, unless it stands among calls.
     """
-    done: list[ParsedMessage] = []
-    turn: list[ParsedMessage] = []
+    done: list[ObservedMessage] = []
+    turn: list[ObservedMessage] = []
     called = spoke = False
     for one in items:
         kind = type(one.message.parts[0]) if one.message.parts else None
@@ -372,7 +365,7 @@ def _join_turns(items: list[ParsedMessage]) -> list[ParsedMessage]:
     return [*done, _join(turn)] if turn else done
 
 
-def _join(run: list[ParsedMessage]) -> ParsedMessage:
+def _join(run: list[ObservedMessage]) -> ObservedMessage:
     """One message of several items."""
     first, last = run[0], run[-1].message
     if len(run) == 1:
@@ -390,11 +383,11 @@ def _join(run: list[ParsedMessage]) -> ParsedMessage:
         ids += one.ids
     message = Message(first.message.role, tuple(parts), first.message.at, last.at - first.message.at + 1)
     if signed:
-        return describe(message)
+        return observe_message(message)
     code = first.code if first.code == "t" else CALLING if ids else "a"
     if type(parts[-1]) is not Reasoning or any(type(part) is not Reasoning for part in parts):
         seen &= ~traits.NO_PARTS
-    return ParsedMessage(message, seen, code, ids)
+    return ObservedMessage(message, seen, code, ids)
 
 
 def _signs_call(part: Part) -> bool:
@@ -405,26 +398,26 @@ def _signs_call(part: Part) -> bool:
 
 
 @remembered
-def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
+def parse_system(raw: Json) -> tuple[ObservedMessage, ...]:
     """The `instructions`: a text, or a list of texts and items, each of them a system message of its own."""
     if raw[:1] != b"[":
         return _parse_instruction(raw) if raw[:1] == b'"' else ()
     return tuple([one for item in split_items(raw, "/instructions") for one in _parse_instruction(bytes(item))])
 
 
-def _parse_instruction(raw: Json) -> tuple[ParsedMessage, ...]:
+def _parse_instruction(raw: Json) -> tuple[ObservedMessage, ...]:
     if raw[:1] == b'"':
-        return (describe(Message(SYSTEM, (Text(raw),), FIELD)),)
+        return (observe_message(Message(SYSTEM, (Text(raw),), FIELD)),)
     if b'"role"' not in raw:  # a part needs a message around it
         raw = b'{"role":"system","content":[%b]}' % raw
     found = parse_item(raw, 0) or parse_odd_item(raw, 0)
-    return tuple([describe(replace(one.message, role=SYSTEM, at=FIELD)) for one in found])
+    return tuple([observe_message(replace(one.message, role=SYSTEM, at=FIELD)) for one in found])
 
 
 # Items with more than that
 
 
-def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """An item with members that the schema does not name, or of an unknown type, which is kept as it is."""
     at = f"/input/{index}"
     if raw[:1] != b"{":
@@ -468,13 +461,13 @@ _MARKS = ("id", "status", "phase", "namespace")
 _decode_word = msgspec.json.Decoder(str | None).decode
 
 
-def _keep_item(raw: Json, index: int, kind: str) -> ParsedMessage:
+def _keep_item(raw: Json, index: int, kind: str) -> ObservedMessage:
     parse = CLIENT_ITEMS.get(kind)
     item = Opaque(kind=kind, json=raw, origin=ORIGIN) if parse is None else parse(kind, raw, index)
-    return describe(Message(ASSISTANT, (item,), index))
+    return observe_message(Message(ASSISTANT, (item,), index))
 
 
-def _parse_odd_message(item: _OddItem) -> ParsedMessage:
+def _parse_odd_message(item: _OddItem) -> ObservedMessage:
     content, named = item.take("content"), item.take_word("role") or ""
     parts = (Text(content),) if content[:1] == b'"' else parse_content(content, f"{item.at}/content")
     extras = item.extras()
@@ -483,13 +476,13 @@ def _parse_odd_message(item: _OddItem) -> ParsedMessage:
         if any(type(part) is Opaque for part in parts):
             return _keep_item(item.raw, item.index, "message")
         message = Message(ASSISTANT, parts, item.index, extras=None if parts else extras)
-        return describe(message) if extras is None or not parts else _place_marks(message, extras)
+        return observe_message(message) if extras is None or not parts else _place_marks(message, extras)
     role_text = "" if role is not None else named
     message = Message(role or USER, parts, item.index, extras=extras, listed=content[:1] == b"[", role_text=role_text)
-    return describe(replace(message, inline=role is SYSTEM))
+    return observe_message(replace(message, inline=role is SYSTEM))
 
 
-def _parse_odd_call(item: _OddItem) -> ParsedMessage:
+def _parse_odd_call(item: _OddItem) -> ObservedMessage:
     custom = item.kind == "custom_tool_call"
     name, identity = item.take_word("name"), item.take_word("call_id")
     if custom and (identity or "").startswith(SERVED):
@@ -499,7 +492,7 @@ def _parse_odd_call(item: _OddItem) -> ParsedMessage:
     raw = item.take("input" if custom else "arguments")
     arguments = _parse_arguments(raw) if not custom else EMPTY if raw in NOTHING else raw
     call = Call(identity or made_id(item.index + 1, name), name, arguments, custom=custom, extras=item.extras())
-    return describe(Message(ASSISTANT, (call,), item.index))
+    return observe_message(Message(ASSISTANT, (call,), item.index))
 
 
 def _parse_arguments(raw: Json) -> Json:
@@ -514,7 +507,7 @@ def _parse_arguments(raw: Json) -> Json:
     return text
 
 
-def _parse_odd_output(item: _OddItem) -> ParsedMessage:
+def _parse_odd_output(item: _OddItem) -> ObservedMessage:
     identity, name, output = item.take_word("call_id"), item.take_word("name"), item.take("output")
     if identity is None:
         raise MalformedRequest(
@@ -523,18 +516,18 @@ def _parse_odd_output(item: _OddItem) -> ParsedMessage:
     parts = (Text(output),) if output[:1] == b'"' else parse_content(output, f"{item.at}/output")
     custom, listed = item.kind == "custom_tool_call_output", output[:1] == b"["
     result = Result(identity, parts, name=name, listed=listed, custom=custom, extras=item.extras())
-    return describe(Message(TOOL, (result,), item.index))
+    return observe_message(Message(TOOL, (result,), item.index))
 
 
-def _parse_odd_reasoning(item: _OddItem) -> ParsedMessage:
+def _parse_odd_reasoning(item: _OddItem) -> ObservedMessage:
     summary, content, encrypted = item.take("summary"), item.take("content"), item.take("encrypted_content")
     part = _parse_reasoning(summary, content, encrypted, item.extras())
     if part is None:
         return _keep_item(item.raw, item.index, "reasoning")
-    return describe(Message(ASSISTANT, (part,), item.index))
+    return observe_message(Message(ASSISTANT, (part,), item.index))
 
 
-_ODD_PARSERS: Mapping[str, Callable[[_OddItem], ParsedMessage]] = {
+_ODD_PARSERS: Mapping[str, Callable[[_OddItem], ObservedMessage]] = {
     "message": _parse_odd_message,
     "function_call": _parse_odd_call,
     "custom_tool_call": _parse_odd_call,

@@ -12,6 +12,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result, Text
+from dragoman.conversation.traits import observe_message
 from dragoman.dialects.dialect import RenderOptions, RequestCodec
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
@@ -30,7 +31,7 @@ from dragoman.dialects.openai_responses.message_parse import (
 from dragoman.dialects.openai_responses.message_render import render_messages, turn_items
 from dragoman.dialects.openai_responses.schema import decode_items, open_input_part, open_output_part, open_summary
 from dragoman.dialects.openai_responses.settings import PLACES, parse_top_level, render_top_level
-from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, describe
+from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
 from dragoman.dialects.shared.request_reader import RequestReader
@@ -57,7 +58,7 @@ def _parse_input(raw: Raw | None, meant: MeantMembers, reading: ListReading | No
     if first == b"n" and not _is_stored(meant.found):
         raise MalformedRequest("there is no input", at="/input", hint='a Responses request has "input"')
     if raw is not None and first == b'"' and meant.list_name == "input":
-        return ParsedList([describe(Message(USER, (Text(bytes(raw)),), 0))])
+        return ParsedList([observe_message(Message(USER, (Text(bytes(raw)),), 0))])
     if raw is None or (first == b"n" and meant.list_name == "input"):
         return ParsedList([])
     if first not in (b"[", b"{", b'"'):

@@ -24,7 +24,14 @@ from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import NO_ID, Call, Extras, Json, Part, Result
-from dragoman.conversation.traits import CALLING, CODES, observe_ids, observe_message, observe_roles, without_rounds
+from dragoman.conversation.traits import (
+    CALLING,
+    ObservedMessage,
+    observe_ids,
+    observe_message,
+    observe_roles,
+    without_rounds,
+)
 from dragoman.dialects.near_misses.lists import fits_loosely, meant_items, refuse_no_turn
 from dragoman.dialects.near_misses.turns import WireForm
 from dragoman.dialects.shared.read_lists import Checkpoint, ListReading, ReadList
@@ -59,18 +66,6 @@ def is_blank(literal: Json) -> bool:
     return literal[1] in MAYBE_BLANK and blank(literal)
 
 
-class ParsedMessage(msgspec.Struct, gc=False):
-    """One message, and what the second pass has to know of it."""
-
-    message: Message
-    traits: int
-    """What is to be seen in the message by itself."""
-    code: str
-    """The letter of its role, as `observe_roles` has it."""
-    ids: Sequence[str] = ()
-    """The ids of its calls; in a tool's turn, those of the calls that it answers."""
-
-
 def _is_apart(before: Message, message: Message, start: Checkpoint) -> bool:
     """Whether no item holds both messages, and this one comes after the start."""
     return message.at > start.item and before.at + before.span <= message.at
@@ -92,19 +87,10 @@ def _observe_more_ids(ids: list[str], known: int, before: ReadList) -> int:
     return observe_ids(new) | (traits.DUPLICATE_ID if repeated else 0)
 
 
-def describe(message: Message) -> ParsedMessage:
-    """A message of any kind, looked at part by part."""
-    calls = [part.id for part in message.parts if type(part) is Call]
-    if calls:
-        return ParsedMessage(message, observe_message(message), CALLING, calls)
-    results = [part.call_id for part in message.parts if type(part) is Result] if message.role is TOOL else ()
-    return ParsedMessage(message, observe_message(message), CODES[message.role], results)
-
-
 class ParsedList(msgspec.Struct):
     """The messages of a list, item by item."""
 
-    messages: list[ParsedMessage]
+    messages: list[ObservedMessage]
     misses: tuple[NearMiss, ...] = ()
     """What had to be read otherwise than it was written."""
     fits: bool = False
@@ -116,7 +102,7 @@ class ParsedList(msgspec.Struct):
     known_codes: str | None = None
     """The letters of the messages, once they were asked for."""
 
-    def settled(self, messages: list[ParsedMessage], alone: bool = True) -> ParsedList:
+    def settled(self, messages: list[ObservedMessage], alone: bool = True) -> ParsedList:
         """The same list after the second pass of its dialect."""
         self.messages, self.fits, self.alone, self.known_codes = messages, False, self.alone and alone, None
         return self
@@ -127,7 +113,7 @@ class ParsedList(msgspec.Struct):
             self.known_codes = "".join([one.code for one in self.messages])
         return self.known_codes
 
-    def finish(self, opening: Sequence[ParsedMessage] = ()) -> tuple[tuple[Message, ...], int]:
+    def finish(self, opening: Sequence[ObservedMessage] = ()) -> tuple[tuple[Message, ...], int]:
         """All messages, and the traits that `observe_messages` would find in them."""
         if self.reading is not None:
             return self._finish_reading(self.reading, opening)
@@ -149,7 +135,7 @@ class ParsedList(msgspec.Struct):
         return tuple([one.message for one in parsed]), seen
 
     def _finish_reading(
-        self, reading: ListReading, opening: Sequence[ParsedMessage]
+        self, reading: ListReading, opening: Sequence[ObservedMessage]
     ) -> tuple[tuple[Message, ...], int]:
         """What `finish` returns, with what was read before, and with checkpoints for the next list."""
         start, known = reading.start, reading.known
@@ -201,19 +187,19 @@ class ParsedList(msgspec.Struct):
         return tuple([one.message for one in opening]) + all_messages, seen
 
 
-ParseItem = Callable[[Json, int], Sequence[ParsedMessage] | None]
-ParseTurn = Callable[[Any, int], Sequence[ParsedMessage] | None]
+ParseItem = Callable[[Json, int], Sequence[ObservedMessage] | None]
+ParseTurn = Callable[[Any, int], Sequence[ObservedMessage] | None]
 """An item that fits the schema, and its place in the list, to messages; None if it does not fit."""
-ParseOddItem = Callable[[Json, int], Sequence[ParsedMessage]]
+ParseOddItem = Callable[[Json, int], Sequence[ObservedMessage]]
 """An item of any form to messages. Raises MalformedRequest or DecodeError if it is no message."""
 
 
 def item_parser(
-    decode: Callable[[Json], Any], parse_turn: Callable[[Any, int], Sequence[ParsedMessage] | None]
+    decode: Callable[[Json], Any], parse_turn: Callable[[Any, int], Sequence[ObservedMessage] | None]
 ) -> ParseItem:
     """Takes a message that fits the schema: decoded, then parsed."""
 
-    def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+    def parse_item(raw: Json, index: int) -> Sequence[ObservedMessage] | None:
         try:
             return parse_turn(decode(raw), index)
         except msgspec.DecodeError:
@@ -261,7 +247,7 @@ class ListParser(msgspec.Struct, frozen=True):
             return self._parse_meant(items, found, member, misses)
         return ParsedList(list(chain.from_iterable(found)), misses)  # type: ignore[arg-type]
 
-    def _parse_at_once(self, raw: bytes | Raw, start: int) -> list[ParsedMessage] | None:
+    def _parse_at_once(self, raw: bytes | Raw, start: int) -> list[ObservedMessage] | None:
         """All messages if every item fits; None if one does not."""
         if self.decode_list is None:
             return None
@@ -269,7 +255,7 @@ class ListParser(msgspec.Struct, frozen=True):
             turns = self.decode_list(raw)
         except (msgspec.DecodeError, RecursionError):
             return None
-        done: list[ParsedMessage] = []
+        done: list[ObservedMessage] = []
         parse_turn = self.parse_turn
         for index, turn in enumerate(turns, start):
             found = parse_turn(turn, index)
@@ -279,11 +265,11 @@ class ListParser(msgspec.Struct, frozen=True):
         return done
 
     def _parse_odd(
-        self, items: Sequence[bytes | Raw], found: list[Sequence[ParsedMessage] | None], start: int
+        self, items: Sequence[bytes | Raw], found: list[Sequence[ObservedMessage] | None], start: int
     ) -> ParsedList:
         """Items that follow known ones. Each is read by itself, if it holds more than the schema names and nothing that
         has to be written as the schema has it: that may depend on the items before."""
-        done: list[ParsedMessage] = []
+        done: list[ObservedMessage] = []
         for index, one in enumerate(found, start):
             item = bytes(items[index - start])
             if one is None and not fits_loosely(item, self.form):
@@ -294,7 +280,7 @@ class ListParser(msgspec.Struct, frozen=True):
     def _parse_meant(
         self,
         items: Sequence[bytes | Raw],
-        found: list[Sequence[ParsedMessage] | None],
+        found: list[Sequence[ObservedMessage] | None],
         member: str,
         misses: tuple[NearMiss, ...],
     ) -> ParsedList:
@@ -304,7 +290,7 @@ class ListParser(msgspec.Struct, frozen=True):
                 self.parse_odd_item(bytes(items[index]), index)  # it is no message in any form, and this says so
                 break
         meant = meant_items(items, refused, self.form, member)
-        done: list[ParsedMessage] = []
+        done: list[ObservedMessage] = []
         for index, one in enumerate(found):
             if one is not None:
                 done += one
@@ -313,7 +299,7 @@ class ListParser(msgspec.Struct, frozen=True):
                 again = self.parse_item(item, index)
                 done += again if again is not None else self.parse_odd_item(item, index)
         if meant.made:
-            done = [describe(_mark_made(one.message, meant.made)) for one in done]
+            done = [observe_message(_mark_made(one.message, meant.made)) for one in done]
         return ParsedList(done, (*misses, *meant.misses))
 
 
@@ -327,12 +313,12 @@ def _mark_made_part(part: Part, made: frozenset[str]) -> Part:
     return replace(part, wire_form=NO_ID) if identity in made else part
 
 
-def join_results(messages: Sequence[ParsedMessage]) -> list[ParsedMessage]:
+def join_results(messages: Sequence[ObservedMessage]) -> list[ObservedMessage]:
     """The messages, consecutive ones of a tool as one, for dialects in which each result is an item by itself."""
     if "tt" not in "".join([one.code for one in messages]):
         return list(messages)
-    done: list[ParsedMessage] = []
-    run: list[ParsedMessage] = []
+    done: list[ObservedMessage] = []
+    run: list[ObservedMessage] = []
     for one in messages:
         if one.code == "t":
             run.append(one)
@@ -346,7 +332,7 @@ def join_results(messages: Sequence[ParsedMessage]) -> list[ParsedMessage]:
     return done
 
 
-def join_run(run: list[ParsedMessage]) -> ParsedMessage:
+def join_run(run: list[ObservedMessage]) -> ObservedMessage:
     """One message of several results."""
     first, last = run[0].message, run[-1].message
     seen = 0
@@ -355,16 +341,16 @@ def join_run(run: list[ParsedMessage]) -> ParsedMessage:
         seen |= one.traits
         ids += one.ids
     parts = tuple([part for one in run for part in one.message.parts])
-    return ParsedMessage(Message(TOOL, parts, first.at, last.at - first.at + 1), seen, "t", ids)
+    return ObservedMessage(Message(TOOL, parts, first.at, last.at - first.at + 1), seen, "t", ids)
 
 
-def share_places(messages: Iterable[ParsedMessage]) -> list[ParsedMessage]:
+def share_places(messages: Iterable[ObservedMessage]) -> list[ObservedMessage]:
     """The messages of a list whose items were written anew, in which a message may come from several items.
 
     Those that share an item share their place too, so that they are kept or rendered together.
     """
     groups: list[list[int]] = []
-    homes: list[tuple[ParsedMessage, list[int]]] = []
+    homes: list[tuple[ObservedMessage, list[int]]] = []
     for one in messages:
         start, stop = one.message.at, one.message.at + one.message.span
         if groups and 0 <= start < groups[-1][1]:
@@ -382,18 +368,18 @@ def share_places(messages: Iterable[ParsedMessage]) -> list[ParsedMessage]:
 
 def compose(
     role: Role, parts: tuple[Part, ...], index: int, listed: bool, *, extras: Extras | None = None, role_text: str = ""
-) -> Sequence[ParsedMessage]:
+) -> Sequence[ObservedMessage]:
     """The messages of these parts. In a user's turn, each run of results is a message of its own."""
     if role is not USER or not listed or not any(type(part) is Result for part in parts):
-        return (describe(Message(role, parts, index, extras=extras, listed=listed, role_text=role_text)),)
-    found: list[ParsedMessage] = []
+        return (observe_message(Message(role, parts, index, extras=extras, listed=listed, role_text=role_text)),)
+    found: list[ObservedMessage] = []
     run: list[Part] = []
     for position, part in enumerate(parts):
         run.append(part)
         last = position + 1 == len(parts)
         if last or (type(parts[position + 1]) is Result) is not (type(part) is Result):
             home = TOOL if type(part) is Result else USER
-            found.append(describe(Message(home, tuple(run), index, extras=extras, listed=True)))
+            found.append(observe_message(Message(home, tuple(run), index, extras=extras, listed=True)))
             run = []
     return found
 
@@ -403,5 +389,5 @@ def mark_inline(listed: ParsedList) -> ParsedList:
     for place, one in enumerate(listed.messages):
         if one.message.role is not SYSTEM:
             break
-        listed.messages[place] = describe(replace(one.message, inline=True))
+        listed.messages[place] = observe_message(replace(one.message, inline=True))
     return listed

@@ -13,9 +13,10 @@ from dragoman.conversation.messages import FIELD, SYSTEM, Message
 from dragoman.conversation.near_misses import LISTS
 from dragoman.conversation.parts import Json, Text
 from dragoman.conversation.tools import Tool, ToolChoice
+from dragoman.conversation.traits import ObservedMessage, observe_message
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.two_readings import refuse_two_turns
-from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, ParsedMessage, describe
+from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList
 from dragoman.dialects.shared.parsing import OpenedBytes, asks_for_stream, open_body, parse_model
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.top_level import TopLevel
@@ -38,7 +39,7 @@ class RequestReader(msgspec.Struct, frozen=True):
     """All but the messages and the system text."""
     settle: Callable[[ParsedList], ParsedList] | None = None
     """The second pass over the messages: what one of them means may depend on its neighbours."""
-    parse_system: Callable[[Json], Sequence[ParsedMessage]] | None = None
+    parse_system: Callable[[Json], Sequence[ObservedMessage]] | None = None
     """What stands in the field for the system text; None if the dialect has no such field."""
     rename: Callable[[Members], Members] | None = None
     """The members under the names that the dialect prefers."""
@@ -96,9 +97,9 @@ class RequestReader(msgspec.Struct, frozen=True):
         )
 
 
-def _open_with(texts: tuple[Json, ...]) -> Sequence[ParsedMessage]:
+def _open_with(texts: tuple[Json, ...]) -> Sequence[ObservedMessage]:
     """A system text in a field that the dialect does not have opens the messages."""
-    return (describe(Message(SYSTEM, tuple([Text(literal) for literal in texts]), FIELD)),)
+    return (observe_message(Message(SYSTEM, tuple([Text(literal) for literal in texts]), FIELD)),)
 
 
 def no_messages(name: str, called: str) -> MalformedRequest:
