@@ -1,14 +1,12 @@
 """Cache hints as a target takes them.
 
 They stand at places that it has: on a tool's result and not inside it, on a part and not on the request, on a tool that
-is in the prompt. Or they are
-breakpoints, which stand on input parts alone. And they hold nothing that it does not take: no `scope`, and no long
-lifetime after a short one.
+is in the prompt. Or they are breakpoints, which stand on input parts alone. And they hold nothing that it does not
+take: no `scope`, and no long lifetime after a short one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,8 +15,9 @@ from dragoman.conversation.changes import Loss, Note
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import CacheHint, Call, Media, Part, Result, Text
-from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.tools import NativeTool
 from dragoman.rules.cache_hints import BREAKPOINT, SCOPE, is_long, names_scope, with_breakpoint
+from dragoman.rules.hint_walk import ChangeHint, HintWalk
 from dragoman.rules.native_kinds import is_deferred
 from dragoman.rules.rewriting import kept
 from dragoman.wire.json_reader import render_object, split_members
@@ -136,14 +135,10 @@ def _note_gone(message: Message, part: Part, hint: CacheHint) -> Note:
     return Note("took off a cache hint", message, part, before=hint)
 
 
-Narrow = Callable[[CacheHint], CacheHint]
-"""Makes a hint narrower. It returns the same one if there is nothing to narrow."""
-
-
 def without_scope(conversation: Conversation, notes: list[Note]) -> Conversation:
     """The conversation whose hints name no scope. The same one if none does."""
-    narrow: Narrow = lambda hint: _without(hint, SCOPE) if names_scope(hint) else hint  # noqa: E731
-    return _Narrowing(narrow, f"left out the `{SCOPE}` of a cache hint", notes).conversation(conversation)
+    narrow: ChangeHint = lambda hint: _without(hint, SCOPE) if names_scope(hint) else hint  # noqa: E731
+    return HintWalk(narrow, f"left out the `{SCOPE}` of a cache hint", notes).conversation(conversation)
 
 
 def without_late_hours(conversation: Conversation, notes: list[Note]) -> Conversation:
@@ -157,60 +152,9 @@ def without_late_hours(conversation: Conversation, notes: list[Note]) -> Convers
             short = True
         return _without(hint, "ttl") if short and is_long(hint) else hint
 
-    return _Narrowing(narrow, "made a cache hint short, as one before it is", notes).conversation(conversation)
+    return HintWalk(narrow, "made a cache hint short, as one before it is", notes).conversation(conversation)
 
 
 def _without(hint: CacheHint, member: str) -> CacheHint:
     members = split_members(hint.json)
     return CacheHint(render_object({name: bytes(value) for name, value in members.items() if name != member}))
-
-
-class _Narrowing:
-    """Narrows all hints of a conversation, in the order of the prompt: tools, messages, the whole request."""
-
-    def __init__(self, narrow: Narrow, did: str, notes: list[Note]) -> None:
-        self._narrow = narrow
-        self._did = did
-        self._notes = notes
-
-    def conversation(self, conversation: Conversation) -> Conversation:
-        before = len(self._notes)
-        tools = kept(conversation.tools, [self._tool(tool) for tool in conversation.tools])
-        messages = kept(conversation.messages, [self._message(message) for message in conversation.messages])
-        hint = self._hint(conversation.hint, key="cache_control")
-        if len(self._notes) == before:
-            return conversation
-        return replace(conversation, messages=messages, tools=tools, hint=hint)
-
-    def _hint(
-        self, hint: CacheHint | None, message: Message | None = None, part: Part | None = None, key: str = ""
-    ) -> CacheHint | None:
-        narrowed = None if hint is None else self._narrow(hint)
-        if narrowed is not hint:
-            self._notes.append(Note(self._did, message, part, key, before=hint))
-        return narrowed
-
-    def _tool(self, tool: Tool | NativeTool) -> Tool | NativeTool:
-        hint = self._hint(tool.hint, key=tool.place)
-        return tool if hint is tool.hint else replace(tool, hint=hint)
-
-    def _message(self, message: Message) -> Message:
-        parts = self._parts(message, message.parts)
-        hint = self._hint(message.hint, message)
-        if parts is message.parts and hint is message.hint:
-            return message
-        return replace(message, parts=parts, hint=hint)
-
-    def _parts(self, message: Message, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-        return kept(parts, [self._part(message, part) for part in parts])
-
-    def _part(self, message: Message, part: Part) -> Part:
-        changes: dict[str, Any] = {}
-        if isinstance(part, Result):
-            inner = self._parts(message, part.parts)
-            if inner is not part.parts:
-                changes["parts"] = inner
-        hint = self._hint(part.hint, message, part)
-        if hint is not part.hint:
-            changes["hint"] = hint
-        return replace(part, **changes) if changes else part

@@ -20,18 +20,15 @@ becomes
 
 from __future__ import annotations
 
-from typing import Any
+from math import inf
 
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Opaque, Part, Result
-from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import CacheForm, Stance
-from dragoman.rules.cache_hints import have_hints, hints_of, is_long
+from dragoman.rules.cache_hints import hints_of, is_long
 from dragoman.rules.context import Context
 from dragoman.rules.fitted_hints import (
     as_breakpoints,
@@ -41,11 +38,8 @@ from dragoman.rules.fitted_hints import (
     without_late_hours,
     without_scope,
 )
-from dragoman.rules.part_words import MARKS
-from dragoman.rules.rewriting import kept
+from dragoman.rules.hint_walk import HintWalk
 from dragoman.rules.rule import rule
-
-Tools = tuple[Tool | NativeTool, ...]
 
 
 @rule(
@@ -69,15 +63,14 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     if facts.cache_hints is not Stance.REFUSES and not facts.cache_hint_whole:
         conversation = on_last_part(conversation, notes)
     if not facts.cache_hints_on_tools:
-        everywhere = len(conversation.tools) + len(notes)
-        conversation = replace(conversation, tools=_bare_tools(conversation.tools, everywhere, notes))
+        conversation = replace(conversation, tools=_take_off(notes).tools(conversation.tools))
     if facts.deferred_hint is Stance.REFUSES and facts.cache_hints is not Stance.REFUSES:
         conversation = off_deferred(conversation, notes)
     hints = hints_of(conversation)
     count = len(hints)
     surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
     if surplus > 0:
-        conversation = _without_surplus(conversation, surplus, notes)
+        conversation = _take_off(notes, surplus).conversation(conversation)
     if facts.cache_scope is Stance.REFUSES:
         conversation = without_scope(conversation, notes)
     if facts.late_long_hint is Stance.REFUSES and len({is_long(hint) for hint in hints}) > 1:
@@ -85,64 +78,7 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation, tuple(notes))
 
 
-def _without_surplus(conversation: Conversation, surplus: int, report: list[Note]) -> Conversation:
-    notes: list[Note] = []
-    tools = _bare_tools(conversation.tools, surplus, notes)
-    messages = kept(conversation.messages, [_bare(message, surplus, notes) for message in conversation.messages])
-    hint = conversation.hint
-    if hint is not None and len(notes) < surplus:
-        notes.append(Note("took off a cache hint", key="cache_control", before=hint))
-        hint = None
-    report += notes
-    return replace(conversation, messages=messages, tools=tools, hint=hint)
-
-
-def _bare_tools(tools: Tools, surplus: int, notes: list[Note]) -> Tools:
-    if not have_hints(tools):
-        return tools
-    bare: list[Tool | NativeTool] = []
-    for tool in tools:
-        if tool.hint is None or len(notes) >= surplus:
-            bare.append(tool)
-            continue
-        notes.append(Note("took off a cache hint", key=tool.place, before=tool.hint))
-        if isinstance(tool, Tool) or tool.kind not in MARKS:
-            bare.append(replace(tool, hint=None))
-    return kept(tools, bare)
-
-
-def _have_hints(parts: tuple[Part, ...]) -> bool:
-    """Whether one of them has a cache hint. Few have, so all are asked first."""
-    for part in parts:  # noqa: SIM110  a generator costs twice as much
-        if part.hint is not None or (type(part) is Result and _have_hints(part.parts)):
-            return True
-    return False
-
-
-def _bare(message: Message, surplus: int, notes: list[Note]) -> Message:
-    if message.hint is None and not _have_hints(message.parts):
-        return message
-    parts = _bare_parts(message, message.parts, surplus, notes)
-    changes: dict[str, Any] = {} if parts is message.parts else {"parts": parts}
-    if message.hint is not None and len(notes) < surplus:
-        notes.append(Note("took off a cache hint", message, before=message.hint))
-        changes["hint"] = None
-    return replace(message, **changes) if changes else message
-
-
-def _bare_parts(message: Message, parts: tuple[Part, ...], surplus: int, notes: list[Note]) -> tuple[Part, ...]:
-    changed: list[Part] = []
-    before = len(notes)
-    for part in parts:
-        changes: dict[str, Any] = {}
-        if isinstance(part, Result):
-            inner = _bare_parts(message, part.parts, surplus, notes)
-            if inner is not part.parts:
-                changes["parts"] = inner
-        if part.hint is not None and len(notes) < surplus:
-            notes.append(Note("took off a cache hint", message, part, before=part.hint))
-            if isinstance(part, Opaque) and part.kind in MARKS:
-                continue
-            changes["hint"] = None
-        changed.append(replace(part, **changes) if changes else part)
-    return tuple(changed) if len(notes) > before else parts
+def _take_off(notes: list[Note], surplus: float = inf) -> HintWalk:
+    """A walk that takes off hints, the first ones of the prompt."""
+    count = len(notes) + surplus
+    return HintWalk(lambda hint: None if len(notes) < count else hint, "took off a cache hint", notes)
