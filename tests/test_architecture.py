@@ -64,7 +64,7 @@ CORE = {
     "stream",
 }
 """What every dialect has, so that who knows one finds the way in another."""
-OFTEN = {"__init__", "provider_tools"}
+OFTEN = {"__init__", "provider_tools", "relay_rewrite"}
 """What most dialects have. Beside it a dialect has one module of its own at most, and rooms such as `endpoints/`."""
 HALL = 20
 """The most files that a folder of code may have. Above about twenty, nobody sees what its job is."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman.dialects.openai_chat.stream import check_plain_chunk
+from dragoman.dialects.openai_chat.relay_rewrite import check_plain_chunk
 from dragoman.engine.answer.frame_template import FrameTemplate
 from dragoman.engine.answer.relay_frames import RelayFrames
 from dragoman.engine.answer.translation import Translation

@@ -10,7 +10,8 @@ from tests.sdk_readers import Loopback
 
 from dragoman.conversation.events import CallStarted
 from dragoman.dialects.openai_chat import IN_ANSWER, IN_CHOICE
-from dragoman.dialects.openai_chat.stream import ChatStreamParser, MisreadChunks, check_plain_chunk
+from dragoman.dialects.openai_chat.relay_rewrite import MisreadChunks, check_plain_chunk
+from dragoman.dialects.openai_chat.stream import ChatStreamParser
 from dragoman.engine.answer.relay_frames import RelayFrames
 from dragoman.engine.answer.translation import Translation
 

@@ -26,7 +26,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.anthropic import NAME, ORIGIN
@@ -166,6 +166,8 @@ class AnthropicAnswerParser:
 
     def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
         block = self._blocks.get(index)
+        if literal[:1] == b"{":  # the input itself, where others have a piece of its text
+            literal = quote(literal.decode())
         if block is None or literal == EMPTY or not literal or literal[0] != _QUOTE:
             return
         if block.kind == _TOOL:

@@ -28,9 +28,9 @@ from dragoman.dialects.anthropic.answer_render import (
     render_error,
     render_usage,
 )
+from dragoman.dialects.anthropic.relay_rewrite import rewrite_events
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
-from dragoman.dialects.families.foreign_errors import ForeignErrors
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import decode_broken, decode_members, says_nothing, text_in, valid_utf8
@@ -277,11 +277,6 @@ _HEADS = {
 }
 
 
-def _foreign_errors(seed: str, provider: str) -> ForeignErrors:
-    context = AnswerContext(id=seed)
-    return ForeignErrors(lambda event: event.get("type") == "error", lambda failure: error_body(failure, context)[1])
-
-
 ANSWERS = AnswerCodec(
     parse_answer,
     render_answer,
@@ -291,6 +286,6 @@ ANSWERS = AnswerCodec(
     complete=complete_answer,
     check_whole=check_read_message,
     streamed_text=WORDS,
-    chunk_rewrite=_foreign_errors,
+    chunk_rewrite=rewrite_events,
     find_beginning=find_block,
 )

@@ -59,7 +59,7 @@ class RelayFrames:
 
     __slots__ = (
         *("_check", "_form", "_halves", "_held", "_leftovers", "_marks", "_nulls", "_observer", "_open"),
-        *("_redact", "_rewrite", "_template", "_unasked", "_within", "_words", "skipped"),
+        *("_redact", "_rewrite", "_template", "_unasked", "_within", "_words", "_writes_all", "skipped"),
     )
 
     def __init__(
@@ -85,6 +85,7 @@ class RelayFrames:
         self._halves = HalfPairs()
         self._open = False
         self._within = False
+        self._writes_all = False
         self._observer = observer
         self._words: list[bytes] = observer.words if observer is not None else []
         self._template = self._new_template()
@@ -278,8 +279,8 @@ class RelayFrames:
             self.skipped += 1
             return []
         pieces = [cleaned] if self._rewrite is None or not isinstance(cleaned, dict) else self._rewrite.pieces(cleaned)
-        if self._check is not None and self._rewrite is not None and self._rewrite.renumbers:
-            self._check, self._template = None, self._new_template()
+        if self._rewrite is not None and self._rewrite.renumbers and not self._writes_all:
+            self._check, self._template, self._writes_all = None, self._new_template(), True
         if pieces == [chunk] and read == payload:
             return None  # a text or a value that looks like a mark
         return [piece for piece in pieces if piece]
