@@ -100,7 +100,7 @@ def test_a_document_reaches_mistral_from_any_dialect() -> None:
     assert translated.changes == []
 
 
-PIXEL = "iVBORw0KGgo="
+PIXEL, JPEG = "iVBORw0KGgo=", "/9j/4AAQSkZJRg=="
 
 
 def picture(kind: str, data: str = PIXEL, scheme: str = "data", encoding: str = "base64") -> dict[str, Any]:
@@ -110,9 +110,9 @@ def picture(kind: str, data: str = PIXEL, scheme: str = "data", encoding: str = 
 @pytest.mark.parametrize("kind", ["image/jpg", "IMAGE/JPEG", "image/jpeg;charset=utf-8", "image/pjpeg"])
 @pytest.mark.parametrize("target", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])
 def test_c9_a_picture_under_another_name_of_its_type_is_sent(kind: str, target: str) -> None:
-    done = sent({**picture(kind), "max_tokens": 9}, target, source="openai-chat")
+    done = sent({**picture(kind, JPEG), "max_tokens": 9}, target, source="openai-chat")
     written = str(done.json)
-    assert PIXEL in written
+    assert JPEG in written
     assert "image/jpeg" in written
     assert kind not in written
     assert [(rule, loses) for rule, _, loses, _ in done.changes] == [("media-form", "nothing")]
