@@ -352,3 +352,19 @@ def test_xai_is_not_sent_what_openai_encrypted() -> None:
     assert [(one.rule, one.at, one.loses) for one in done.changes] == [("foreign-reasoning", "/input/1", "metadata")]
     kept = adapt(a_turn(XAI_STATE), source="openai-responses", target="xai-responses/grok-4.3")
     assert (kept.json["input"], kept.changes) == (a_turn(XAI_STATE)["input"], ())
+
+
+def test_thinking_in_words_and_in_entries_is_told_once() -> None:
+    """An answer of OpenRouter's has both, and a client sends both back."""
+    entries = [{"type": "reasoning.text", "text": text, "index": at} for at, text in enumerate(("Hm. ", "Oh."))]
+    hi, spoken = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello", "reasoning": "Hm. Oh."}
+    body = {"messages": [hi, {**spoken, "reasoning_details": entries}, hi]}
+    done = sent(body, "ollama/qwen3:8b", source="openai-chat")
+    assert done.json["messages"][1]["thinking"] == "Hm. Oh."
+    assert [change[2] for change in done.changes if change[0] == "foreign-reasoning"] == ["nothing", "nothing"]
+    items = sent(body, "xai-responses/grok-4", source="openai-chat").json["input"]
+    assert [one["summary"][0]["text"] for one in items if one["type"] == "reasoning"] == ["Hm. Oh."]
+    other = {"messages": [hi, {**spoken, "reasoning": "Else.", "reasoning_details": entries}, hi]}
+    told = sent(other, "ollama/qwen3:8b", source="openai-chat").json["messages"][1]["thinking"]
+    assert all(word in told for word in ("Else.", "Hm. ", "Oh."))
+    assert sent(body, "openrouter/openai/gpt-5.1").json["messages"] == body["messages"]

@@ -191,14 +191,14 @@ class _Compilation:
         self.context = context
         self.conversation = ask.conversation
         self.put_back: PutBack | None = None
-        if options.kept:
-            done = restored(ask, options.kept, self.facts)
-            self.conversation = done.conversation
-            self.put_back = PutBack(done.notes) if done.notes else None
         if options.runs or options.kept_runs:
             functions = {one.name: one for run in options.runs for one in (*run.functions, *run.catalogue)}
             self.conversation = with_settled(self.conversation, ask.dialect, options.kept_runs, functions)
             self.conversation = restored_runs(self.conversation, ask.dialect, options.kept_runs, functions)
+        if options.kept:
+            done = restored(self.conversation, ask.dialect, options.kept, self.facts)
+            self.conversation = done.conversation
+            self.put_back = PutBack(done.notes) if done.notes else None
         if options.runs:
             self.conversation = with_functions(self.conversation, options.runs)
         self.tools_to_run: tuple[WantedTool, ...] = ()

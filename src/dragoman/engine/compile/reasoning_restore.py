@@ -126,9 +126,10 @@ def _words_key(message: Message) -> str:
     return text_key("".join([part.text for part in message.parts if type(part) is Text]))
 
 
-def restored(ask: Ask, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
-    """The conversation with the state put back that the target may have, and a note for each turn that got some."""
-    conversation, takes_pieces = ask.conversation, ask.dialect == facts.dialect
+def restored(conversation: Conversation, client: str, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
+    """The conversation with the state put back that the target may have, and a note for each turn that got some.
+    `client`: its dialect."""
+    takes_pieces = client == facts.dialect
     messages: list[Message] = []
     notes: list[Note] = []
     before: Message | None = None
@@ -142,7 +143,7 @@ def restored(ask: Ask, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
             messages.pop()
         messages.append(_restored(message, before, kept, facts, takes_pieces, brought=brought) if found else message)
         if _is_model(message):
-            brought |= _proofs(messages[-1].parts)
+            brought |= proofs_of(messages[-1].parts)
         else:
             brought = set()
         if messages[-1] is not message:
@@ -280,7 +281,7 @@ def _restored(
     parts = _without_twins([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
     thinking = [part for part in _thinking(found, facts) if part.state is None or proof_of(part.state) not in brought]
     parts = _with_thinking(parts, thinking, facts.reasoning_field, takes_pieces)
-    parts = _with_blocks(parts, kept, found, facts, brought | _proofs(parts))
+    parts = _with_blocks(parts, kept, found, facts, brought | proofs_of(parts))
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)
     )
@@ -296,15 +297,26 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning], field: str, t
     if not kept:
         return parts
     words = _words(kept)
-    proofs = _proofs(parts)
+    proofs = proofs_of(parts)
     missing = [part for part in kept if part.state is None or proof_of(part.state) not in proofs]
     if not missing or _brings_words(parts, missing, field, takes_pieces):
         return parts
-    others = [part for part in parts if not is_copy(part, words)]
-    return (*missing, *others)
+    start = _find_round(parts)
+    others = [part for part in parts[start:] if not is_copy(part, words)]
+    return (*parts[:start], *missing, *others)
 
 
-def _proofs(parts: Sequence[Part]) -> set[bytes]:
+def _find_round(parts: Sequence[Part]) -> int:
+    """Where the round begins that has the client's calls, or the last words: behind what the gateway ran before."""
+    until = next((at for at, part in enumerate(parts) if type(part) is Call), len(parts))
+    return next((at for at in range(until, 0, -1) if _is_run(parts[at - 1])), 0)
+
+
+def _is_run(part: Part) -> bool:
+    return type(part) is Opaque and part.origin == OURS and part.meant is not None
+
+
+def proofs_of(parts: Sequence[Part]) -> set[bytes]:
     """What tells thinking and blocks from others."""
     states = [part.state for part in parts if isinstance(part, Reasoning) and part.state is not None]
     return {*map(proof_of, states), *[part.json for part in parts if type(part) is Opaque]}
@@ -367,8 +379,15 @@ def is_copy(part: Part, words: str) -> bool:
         return part.signature is None and _between_tags(part.text, words)
     if not isinstance(part, Reasoning) or part.text is None:
         return False
-    unproven = part.state is None or part.state.kind == StateKind.UNSIGNED or part.state.json == EMPTY
-    return unproven and part.text.text.strip() in words
+    return has_no_proof(part) and part.text.text.strip() in words
+
+
+def has_no_proof(part: Reasoning) -> bool:
+    """Whether nobody has signed it: so it is with an entry of `reasoning_details` that has words alone, too."""
+    state = part.state
+    if state is None or state.kind == StateKind.UNSIGNED or state.json == EMPTY:
+        return True
+    return state.kind == StateKind.DETAIL and proof_of(state) is state.json
 
 
 _TAGS = (("<think>", "</think>"), ("<thinking>", "</thinking>"))

@@ -80,7 +80,7 @@ def _merged(patches: list[Patch]) -> Patch:
 def _read_by_rules_that_act(ask: Ask, context: Context, options: Options) -> set[str]:
     """The names of the facts that were read by those rules which change this conversation."""
     context = replace(context, media=options.media)
-    conversation = restored(ask, options.kept, context.facts).conversation
+    conversation = restored(ask.conversation, ask.dialect, options.kept, context.facts).conversation
     traits = observe(conversation)
     found: set[str] = set()
     for rule in plan_for(context).rules:

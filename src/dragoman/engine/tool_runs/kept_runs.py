@@ -7,7 +7,7 @@ kept under the id of the client's block, and travel in the block itself if the v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import is_
 
 import msgspec
@@ -22,7 +22,15 @@ from dragoman.conversation.provider_tools import ToolRun
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.reasoning_capture import turn_key
-from dragoman.engine.compile.reasoning_restore import KeptParts, is_copy, pack, proof_of, unpack
+from dragoman.engine.compile.reasoning_restore import (
+    KeptParts,
+    has_no_proof,
+    is_copy,
+    pack,
+    proof_of,
+    proofs_of,
+    unpack,
+)
 from dragoman.engine.tool_runs.tool_catalogue import declare_found
 
 RUN = "run"
@@ -57,6 +65,8 @@ class KeptRun(msgspec.Struct, frozen=True, gc=False):
     found: tuple[str, ...] = ()
     """The names of tools that the run has found."""
     media: tuple[KeptMedia, ...] = ()
+    text: str = ""
+    """What the model said in this round before the call, if the client is not shown the run: its texts are one then."""
 
     def call(self, signature: Opaque | None) -> Call:
         return Call(id=self.id, name=self.name, arguments=self.arguments.encode(), signature=signature)
@@ -73,12 +83,12 @@ class KeptRun(msgspec.Struct, frozen=True, gc=False):
 _decode = msgspec.json.Decoder(KeptRun).decode
 
 
-def keep_run(round: str, call: Call, run: ToolRun, thoughts: Sequence[Reasoning]) -> KeptParts:
-    """What is kept: the thinking before the call, the run, and the state of the call."""
+def keep_run(round: str, call: Call, run: ToolRun, thoughts: Sequence[Reasoning], text: str = "") -> KeptParts:
+    """What is kept: the thinking before the call, the run, and the state of the call. `text`: as in `KeptRun`."""
     found = tuple([tool.name for tool in run.tools])
     media = tuple([_keep_media(one) for one in run.media])
     asked = (round, call.id, call.name, call.arguments.decode())
-    kept = KeptRun(*asked, run.output or "", bool(run.error), found, media)
+    kept = KeptRun(*asked, run.output or "", bool(run.error), found, media, text)
     signature = () if call.signature is None else (call.signature,)
     return (*thoughts, Opaque(kind=RUN, json=msgspec.json.encode(kept), origin=OURS), *signature)
 
@@ -186,9 +196,12 @@ def restored_runs(
     turns: list[list[Message]] = []
     before: Message | None = None
     beside = any(key.startswith((BEFORE, _BESIDE)) for key in kept)
+    brought: set[bytes] = set()
+    """Proofs of thinking in messages before this one, of the same turn."""
     for message in conversation.messages:
         key = _key_beside(message, before) if beside else ""
-        found, before = _restored(message, client, kept, functions, key), message
+        brought = brought | proofs_of(message.parts) if message.role is ASSISTANT else set()
+        found, before = _restored(message, client, kept, functions, key=key, brought=brought), message
         if found is not message and turns and _goes_on(turns[-1][-1], found):
             turns[-1].append(found)
         else:
@@ -231,16 +244,21 @@ def _join_blocks(blocks: Sequence[Part]) -> Part:
 
 
 def _restored(
-    message: Message, client: str, kept: Mapping[str, KeptParts], functions: Mapping[str, Tool], key: str
+    message: Message,
+    client: str,
+    kept: Mapping[str, KeptParts],
+    functions: Mapping[str, Tool],
+    *,
+    key: str,
+    brought: Set[bytes],
 ) -> Message:
     codec = dialect(client).provider_tools
     before, beside = kept.get(BEFORE + key, ()), kept.get(key, ())
     shows = codec is not None and any(type(part) is Opaque for part in message.parts)
     if message.role is not ASSISTANT or not (before or beside or shows):
         return message
-    turn = _RestoredTurn(message, functions)
-    turn.put_back_all(before)
-    for part in message.parts:
+    turn = _RestoredTurn(message, functions, brought)
+    for part in turn.put_back_before(before):
         run = codec.parse_run(part) if codec and type(part) is Opaque and part.origin.dialect == client else None
         parts = kept.get(run.id, ()) if run is not None else ()
         found = _run_of(parts)
@@ -264,16 +282,40 @@ def _split_runs(kept: KeptParts) -> list[KeptParts]:
     return [tuple(run) for run in runs]
 
 
+def _cut(parts: Sequence[Part], kind: type[Part], words: str, field: str = "") -> list[Part] | None:
+    """The parts without these words, with which the texts of this kind begin, and without the blank line behind them;
+    space does not count. None if they begin otherwise. Thinking is of one `field`, and has no proof."""
+    wanted, at = "".join(words.split()), 0
+    is_done = not wanted
+    left: list[Part] = []
+    for part in parts:
+        text = part.text if isinstance(part, Reasoning) and part.field == field and has_no_proof(part) else part
+        if is_done or type(part) is not kind or not isinstance(text, Text) or text.signature is not None:
+            left.append(part)
+            continue
+        whole, end = text.text, 0
+        while end < len(whole) and (whole[end].isspace() or (at < len(wanted) and whole[end] == wanted[at])):
+            at += not whole[end].isspace()
+            end += 1
+        if end < len(whole):
+            if at < len(wanted):
+                return None
+            is_done = True
+            rest = Text(quote(whole[end:])) if end else text
+            left.append(part if rest is text else rest if kind is Text else replace(part, text=rest))
+    return left if at == len(wanted) else None
+
+
 class _RestoredTurn:
     """A turn of the model on its way. Runs of one round that stand side by side become one block."""
 
-    def __init__(self, message: Message, functions: Mapping[str, Tool]) -> None:
+    def __init__(self, message: Message, functions: Mapping[str, Tool], brought: Set[bytes]) -> None:
+        """`brought`: the proofs of thinking that the turn has, in this message and those before it."""
         self.seen: set[str] = set()
         """The ids of runs that were put back."""
         self._message = message
         self._functions = functions
-        states = [part.state for part in message.parts if isinstance(part, Reasoning) and part.state is not None]
-        self._proofs = {proof_of(state) for state in states}
+        self._proofs = brought
         self._parts: list[Part] = []
         self._thinks_from = 0
         """Where a copy of thinking may stand: behind the run before, and behind what was put back."""
@@ -286,17 +328,37 @@ class _RestoredTurn:
         self._close_round()
         self._parts.append(part)
 
-    def put_back_all(self, kept: KeptParts) -> None:
-        """Put back runs that the client was not shown."""
+    def put_back_before(self, kept: KeptParts) -> Sequence[Part]:
+        """Put back the rounds before this message that the client was not shown as such, each with its thinking and its
+        words. Returns what is left of the message: what the client was shown as one belongs to them in part."""
+        thoughts = [part for part in kept if isinstance(part, Reasoning)]
+        proofs = proofs_of(thoughts)
+        left = [
+            part for part in self._message.parts if not (isinstance(part, Reasoning) and proofs & proofs_of([part]))
+        ]
+        self._proofs = self._proofs - proofs
+        words = "".join(one.text.text for one in thoughts if one.text is not None)
+        for field in dict.fromkeys([part.field for part in left if isinstance(part, Reasoning)]):
+            shorter = _cut(left, Reasoning, words, field)
+            left = left if shorter is None else shorter
+        text = "".join(run.text for parts in _split_runs(kept) if (run := _run_of(parts)) is not None)
+        without = _cut(left, Text, text)
+        self.put_back_all(kept, speaks=without is not None)
+        return left if without is None else without
+
+    def put_back_all(self, kept: KeptParts, speaks: bool = False) -> None:
+        """Put back runs that the client was not shown. `speaks`: with what the model said before them."""
         for parts in _split_runs(kept):
             if (run := _run_of(parts)) is not None:
                 self.seen.add(run.id)
-                self.put_back(RUN, run, parts)
+                self.put_back(RUN, run, parts, run.text if speaks else "")
 
-    def put_back(self, kind: str, run: KeptRun, kept: KeptParts) -> None:
+    def put_back(self, kind: str, run: KeptRun, kept: KeptParts, text: str = "") -> None:
         if run.round != self._round:
             self._close_round()
         self._think([part for part in kept if isinstance(part, Reasoning)])
+        if text:
+            self._parts.append(Text(quote(text)))
         if run.name not in self._functions:
             self._parts.append(Opaque(kind=kind, json=run.words(), origin=OURS))
             self._thinks_from = len(self._parts)

@@ -297,13 +297,17 @@ class ToolRounds:
         """Show the runs as the client's own vendor does, if it does, and keep what the model saw of them."""
         codec = self._codec
         assert self._writer is not None
+        round = f"{self._joined.id}.{self.rounds}"
+        text = "".join([part.text for part in self._writer.parts() if type(part) is Text])
         for number, (call, run) in enumerate(pairs):
-            kept = keep_run(f"{self._joined.id}.{self.rounds}", call, run, () if number else thoughts)
+            first = () if number else thoughts
+            kept = keep_run(round, call, run, first)
             blocks = codec.render_run(replace(run, state=seal_run(kept))) if codec is not None else ()
             shown = [codec.parse_run(block) for block in blocks] if codec is not None else []
             ids = [one.id for one in shown if one is not None and one.id]
             self.kept |= dict.fromkeys(ids, kept)
-            self._unshown += [] if ids else [(self.rounds, kept)]
+            if not ids:
+                self._unshown.append((self.rounds, keep_run(round, call, run, first, "" if number else text)))
             self._writer.show(blocks, run)
         self._keep_unshown(self._writer.client_calls)
 

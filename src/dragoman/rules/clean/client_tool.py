@@ -376,7 +376,8 @@ class _History(msgspec.Struct):
                 self._append(replace(message, parts=rest))
             return
         for role, run in _runs(self._meanings(message, parts)):
-            self._join(replace(message, role=role, parts=run))
+            listed = message.listed and not all(type(part) is Call for part in run)
+            self._join(replace(message, role=role, parts=run, listed=listed))
             self._made = True
 
     def _append(self, message: Message) -> None:

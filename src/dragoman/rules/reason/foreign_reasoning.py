@@ -10,6 +10,9 @@ assistant.
 In the client's own dialect the id of such thinking goes with its proof, and the words too if the target finds its items
 by their ids (fact `item_ids`).
 
+A thought that a Chat client has both in a field of words and in entries (`reasoning_details`) is told once where the
+entries mean nothing, which loses nothing.
+
 Loses metadata.
 
 For `anthropic/claude-opus-4-8`, from `gemini`:
@@ -33,7 +36,7 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Call, Extras, Media, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Extras, Media, Part, Reasoning, StateKind, Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
@@ -54,6 +57,12 @@ ID = "id"
 )
 def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
+    twice: dict[int, bool] = {}
+
+    def repeats_words(message: Message) -> bool:
+        if id(message) not in twice:
+            twice[id(message)] = StateKind.DETAIL not in facts.reasoning_states and _repeats_words(message.parts)
+        return twice[id(message)]
 
     def own(message: Message, part: Part) -> Swap | None:
         if isinstance(part, (Call, Text, Media)) and part.signature is not None:
@@ -64,6 +73,8 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
             return Swap((replace(part, signature=None),), "took off a signature that only a turn's last text can have")
         if type(part) is Reasoning and message.role is not Role.ASSISTANT and context.translated:
             return Swap((), "left out thinking in a turn that is not the model's")
+        if type(part) is Reasoning and part.field == StateKind.DETAIL and repeats_words(message):
+            return Swap((), "left out entries that say what another field of the thinking says", Loss.NOTHING)
         if type(part) is Reasoning and part.state is not None:
             if not fits(part.state, facts):
                 return _unproven(part, context)
@@ -73,6 +84,13 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         return None
 
     return rewrite_parts(conversation, own)
+
+
+def _repeats_words(parts: tuple[Part, ...]) -> bool:
+    """Whether one field has the thinking in words, and its entries stand in another."""
+    thoughts = [(part.field, part.text.text) for part in parts if type(part) is Reasoning and part.text is not None]
+    entries = "".join([text for field, text in thoughts if field == StateKind.DETAIL])
+    return bool(entries) and entries in [text for field, text in thoughts if field != StateKind.DETAIL]
 
 
 def _without_id(extras: Extras | None) -> Extras | None:
