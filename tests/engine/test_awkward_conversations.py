@@ -757,6 +757,40 @@ CASES |= {
         arrives=('"reasoning":{"effort":"low"}',),
         rules=("thinking-form",),
     ),
+    "metadata of all kinds": Awkward(
+        "openai-chat",
+        asked(HI, metadata={"user": 17, "beta": True, "team": None, "tags": ["a"], "word": "null"}),
+        ("openai/gpt-4o", "openai-responses/gpt-5", "azure-openai/gpt-4o"),
+        arrives=('{"user":"17","beta":"true","tags":"[\\"a\\"]","word":"null"}',),
+        rules=("off-schema",),
+    ),
+    "JSON that nobody spoke of": Awkward(
+        "openai-responses",
+        items(HI, text={"format": {"type": "json_object"}}),
+        OPENAI,
+        arrives=("Answer in JSON.",),
+    ),
+    "few words from a model that knows one length": Awkward(
+        "openai-chat",
+        asked(HI, verbosity="low"),
+        ("openai/gpt-4o", "azure-openai/gpt-4o"),
+        gone=("verbosity",),
+        rules=("refused-setting",),
+    ),
+    "a budget in Claude's words": Awkward(
+        "openai-chat",
+        asked(HI, max_tokens=4000, thinking={"type": "enabled", "budget_tokens": 1500}),
+        ("openrouter/anthropic/claude-sonnet-4.5",),
+        arrives=('"max_tokens":1500',),
+        rules=("setting-name",),
+    ),
+    "a budget for a model that knows efforts": Awkward(
+        "openai-chat",
+        asked(HI, thinking={"type": "enabled", "budget_tokens": 20000}),
+        ("openai/gpt-5.6",),
+        arrives=('"reasoning_effort":"high"',),
+        rules=("thinking-form", "setting-name"),
+    ),
     "a model that only Responses has": Awkward(
         "openai-chat", asked(HI), ("openai/gpt-5-codex", "openai/o3-pro"), arrives=('"input":',), gone=("messages",)
     ),

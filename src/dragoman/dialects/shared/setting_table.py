@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.literals import quote
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.settings import SPELLINGS, Settings, Thinking
@@ -235,12 +236,22 @@ class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
         return meant
 
 
+def _as_texts(raw: Json) -> Json:
+    """Values of any kind as texts; null is none."""
+    given = fields_of(raw) or {}
+    if all(value[:1] == b'"' for value in given.values()):
+        return raw
+    values = {key: value for key, value in given.items() if value != b"null"}
+    return render_object({key: value if value[:1] == b'"' else quote(value.decode()) for key, value in values.items()})
+
+
 METADATA = SettingObject(
     member="metadata",
     parse=lambda raw: ({"metadata": raw}, {}),
     render=lambda settings, _: settings.metadata,
     holds={"metadata": ""},
     shape=msgspec.json.Decoder(dict[str, str]).decode,
+    meant=_as_texts,
     spare=True,
 )
 """What clients of OpenAI say of a request for themselves."""

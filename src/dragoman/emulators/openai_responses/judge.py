@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from dragoman.emulators.chat.openai.request_types import listed, missing, unknown, wrong_type
@@ -30,6 +31,7 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
             None,
             "missing_required_parameter",
         )
+    _check_json_mentioned(body)
     _check_capabilities(body, model_of(request.model))
     check_servers(body)
 
@@ -44,6 +46,18 @@ def _check_model(body: dict[str, Any], options: EmulatorOptions) -> None:
         raise wrong_type("model", "a string", name)
     if not options.knows(name):
         raise ResponsesRefusal(f"The requested model '{name}' does not exist.", "model", "model_not_found")
+
+
+def _check_json_mentioned(body: dict[str, Any]) -> None:
+    """`json_object` requires the word in the messages. Whether instructions count is not known."""
+    wanted = ((body.get("text") or {}).get("format") or {}).get("type") == "json_object"
+    if (
+        wanted
+        and not has_state(body)
+        and "json" not in json.dumps([body.get("input"), body.get("instructions")]).lower()
+    ):
+        sentence = "must contain the word 'json' in some form to use 'text.format' of type 'json_object'."
+        raise ResponsesRefusal(f"Response input messages {sentence}", "input")
 
 
 def _check_capabilities(body: dict[str, Any], model: ResponsesModel) -> None:

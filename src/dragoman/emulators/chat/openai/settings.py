@@ -114,6 +114,8 @@ def _check_model_parameters(request: ReceivedRequest, model: ChatModel) -> None:
     body = request.body
     if body.get("stop") is not None and _refuses_stop(model):
         raise unsupported_parameter("stop")
+    if model.never_reasons and body.get("verbosity") not in (None, "medium"):
+        raise unsupported_value("verbosity", body["verbosity"], " Supported values are: 'medium'.")
     if model.since(5, 6):
         for name in ("logit_bias", "prediction"):
             if body.get(name) is not None:
