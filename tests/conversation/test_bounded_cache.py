@@ -92,7 +92,7 @@ def test_every_cache_draws_on_the_one_budget() -> None:
         "dragoman.dialects.openai_chat.tools._parse_list",
         "dragoman.dialects.openai_chat.settings.parse_settings",
         "dragoman.engine.compile.plan.TopLevelEntry",
-        "dragoman.rules.schema.compiler._compiled",
+        "dragoman.rules.schema.compiler._compile_tool",
     }
 
 

@@ -27,18 +27,18 @@ _ORDER = list(Effort)
 _DECIDES = (ThinkingForm.ADAPTIVE, ThinkingForm.ANY)
 
 
-def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -> Thinking | None:
+def form_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -> Thinking | None:
     """What the model takes of it, or None if that is nothing."""
     if thinking.wire_form == EFFORT_ALONE:
         if facts.thinking_form in _DECIDES:
-            return _offered(thinking, facts)
+            return _choose_offered(thinking, facts)
         if facts.thinking_form is ThinkingForm.BUDGET:
             return None  # it says how hard to work, and does not ask for thinking
     formed = FORMS[facts.thinking_form](_with_shown_as(thinking, facts), settings, facts)
-    formed = _offered(formed, facts) if formed is not None else None
+    formed = _choose_offered(formed, facts) if formed is not None else None
     if formed is None:
         return None
-    formed = _shown(formed, facts)
+    formed = _drop_refused_display(formed, facts)
     if _is_strange(formed, facts):
         formed = replace(formed, wire_form="")
     if facts.tools_with_effort is Stance.REFUSES and tools and formed.effort is not None:
@@ -73,13 +73,13 @@ def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | Non
     """A budget if the client counts, else the model decides."""
     if thinking.budget is None or thinking.budget <= 0 or thinking.on is False:
         return _adaptive(thinking, settings, facts)
-    tokens = _bounded(thinking.budget, settings, facts)
+    tokens = _bound(thinking.budget, settings, facts)
     if tokens is None:
         return Thinking(on=False)
     return replace(thinking, budget=tokens, effort=_at_least_low(thinking.effort))
 
 
-def _bounded(tokens: int, settings: Settings, facts: Facts) -> int | None:
+def _bound(tokens: int, settings: Settings, facts: Facts) -> int | None:
     """The nearest budget that the model takes and that is below the token limit, or None if there is none."""
     tokens = max(tokens, facts.budget_min)
     if facts.budget_max:
@@ -105,7 +105,7 @@ def _worth(effort: Effort, settings: Settings, facts: Facts) -> int | None:
     tokens, limit = BUDGETS[effort], _limit(settings, facts)
     if limit is not None:
         tokens = min(tokens, limit // 2)
-    return None if tokens < facts.budget_min else _bounded(tokens, settings, facts)
+    return None if tokens < facts.budget_min else _bound(tokens, settings, facts)
 
 
 def _none(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
@@ -114,7 +114,7 @@ def _none(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
 
 def _effort(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """An effort alone: budgets become the nearest effort, off becomes none."""
-    effort = meant_effort(thinking, facts)
+    effort = find_meant_effort(thinking, facts)
     if effort is None:
         return (
             Thinking(summary=thinking.summary, wire_form=thinking.wire_form)
@@ -129,7 +129,7 @@ def _wants_summary(thinking: Thinking, facts: Facts) -> bool:
     return thinking.summary is not None and facts.thinking_summary is not Stance.REFUSES
 
 
-def meant_effort(thinking: Thinking, facts: Facts) -> Effort | None:
+def find_meant_effort(thinking: Thinking, facts: Facts) -> Effort | None:
     """The effort that is meant. None: the model's own default, if it thinks by default."""
     if thinking.on is False:
         return Effort.NONE
@@ -156,7 +156,7 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     if tokens is None or tokens < 0:
         fitting = _worth(thinking.effort or Effort.MEDIUM, settings, facts)
     else:
-        fitting = _bounded(tokens, settings, facts)
+        fitting = _bound(tokens, settings, facts)
     if fitting is None:
         return _off(thinking, facts)
     if fitting == tokens and thinking.effort is None and not thinking.adaptive:
@@ -214,7 +214,7 @@ def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | N
     """Gemini's levels: an effort of four. A budget is still understood."""
     if thinking.budget is not None and thinking.budget != 0 and thinking.effort is None and thinking.on is not False:
         return replace(thinking, adaptive=False)
-    effort = meant_effort(thinking, facts)
+    effort = find_meant_effort(thinking, facts)
     if thinking.on and thinking.effort is None and facts.reasoning_default:
         effort = None  # it thinks already, and its default is as much as it can
     if effort is None:
@@ -230,7 +230,9 @@ def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
         return None
     off = is_off(thinking)
     effort = (
-        None if off else thinking.effort or (meant_effort(thinking, facts) if thinking.budget is not None else None)
+        None
+        if off
+        else thinking.effort or (find_meant_effort(thinking, facts) if thinking.budget is not None else None)
     )
     if not off and effort is Effort.NONE:
         effort = None  # a budget below the least effort still asks for thinking
@@ -248,19 +250,19 @@ def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
     if thinking.budget is not None and thinking.budget < 0:
         thinking = replace(thinking, budget=None, on=True)
     if thinking.budget is not None:
-        tokens = _bounded(thinking.budget, settings, facts)
-        return _switched_off(thinking) if tokens is None else replace(thinking, budget=tokens)
+        tokens = _bound(thinking.budget, settings, facts)
+        return _switch_off(thinking) if tokens is None else replace(thinking, budget=tokens)
     if facts.budget_min and settings.max_tokens is not None and settings.max_tokens <= facts.budget_min:
-        return _switched_off(thinking)  # no budget fits below the limit
+        return _switch_off(thinking)  # no budget fits below the limit
     return thinking
 
 
-def _switched_off(thinking: Thinking) -> Thinking:
+def _switch_off(thinking: Thinking) -> Thinking:
     """No thinking, in the client's own field if that has a switch."""
     return Thinking(on=False, wire_form=thinking.wire_form if "reasoning" in thinking.wire_form.split() else "")
 
 
-def _shown(thinking: Thinking, facts: Facts) -> Thinking:
+def _drop_refused_display(thinking: Thinking, facts: Facts) -> Thinking:
     """Without what says how to show the thoughts, if the target does not take it, or has none to show."""
     none_to_show = thinking.on is False and is_shown_by_thinking(replace(thinking, visible=True), facts)
     if thinking.visible is not None and (none_to_show or facts.thinking_visible is Stance.REFUSES):
@@ -270,7 +272,7 @@ def _shown(thinking: Thinking, facts: Facts) -> Thinking:
     return thinking
 
 
-def _offered(thinking: Thinking, facts: Facts) -> Thinking | None:
+def _choose_offered(thinking: Thinking, facts: Facts) -> Thinking | None:
     """The effort that the model offers and that is nearest in tokens; of two as near, the smaller one. One that
     offers none is switched on, or not asked if it has no switch.
 

@@ -19,7 +19,7 @@ from dragoman.conversation.tools import NativeTool
 from dragoman.rules.cache_hints import BREAKPOINT, SCOPE, is_long, names_scope, with_breakpoint
 from dragoman.rules.hint_walk import ChangeHint, HintWalk
 from dragoman.rules.native_kinds import is_deferred
-from dragoman.rules.rewriting import kept
+from dragoman.rules.rewriting import reuse_unchanged
 from dragoman.wire.json_reader import render_object, split_members
 
 _BEARERS = (Text, Media, Call, Result)
@@ -66,12 +66,12 @@ def off_deferred(conversation: Conversation, notes: list[Note]) -> Conversation:
 
 def outside_results(conversation: Conversation, notes: list[Note]) -> Conversation:
     """The conversation whose results have no hints inside. The same one if none has."""
-    messages = kept(conversation.messages, [_message(message, notes) for message in conversation.messages])
+    messages = reuse_unchanged(conversation.messages, [_message(message, notes) for message in conversation.messages])
     return conversation if messages is conversation.messages else replace(conversation, messages=messages)
 
 
 def _message(message: Message, notes: list[Note]) -> Message:
-    parts = kept(message.parts, [_part(message, part, notes) for part in message.parts])
+    parts = reuse_unchanged(message.parts, [_part(message, part, notes) for part in message.parts])
     return message if parts is message.parts else replace(message, parts=parts)
 
 
@@ -93,14 +93,16 @@ def as_breakpoints(conversation: Conversation, notes: list[Note]) -> Conversatio
     if conversation.hint is not None:
         did = "left out the cache hint for the whole request"
         notes.append(Note(did, key="cache_control", loses=Loss.NOTHING, before=conversation.hint))
-    messages = kept(conversation.messages, [_with_breakpoints(message, notes) for message in conversation.messages])
+    messages = reuse_unchanged(
+        conversation.messages, [_with_breakpoints(message, notes) for message in conversation.messages]
+    )
     if messages is conversation.messages and conversation.hint is None:
         return conversation
     return replace(conversation, messages=messages, hint=None)
 
 
 def _with_breakpoints(message: Message, notes: list[Note]) -> Message:
-    parts = kept(message.parts, [_respelled(message, part, notes) for part in message.parts])
+    parts = reuse_unchanged(message.parts, [_respell(message, part, notes) for part in message.parts])
     changes: dict[str, Any] = {} if parts is message.parts else {"parts": parts}
     if message.hint is not None:
         notes.append(Note("took off a cache hint", message, before=message.hint))
@@ -108,10 +110,10 @@ def _with_breakpoints(message: Message, notes: list[Note]) -> Message:
     return replace(message, **changes) if changes else message
 
 
-def _respelled(message: Message, part: Part, notes: list[Note]) -> Part:
+def _respell(message: Message, part: Part, notes: list[Note]) -> Part:
     changes: dict[str, Any] = {}
     if type(part) is Result:
-        inner = kept(part.parts, [_respelled(message, one, notes) for one in part.parts])
+        inner = reuse_unchanged(part.parts, [_respell(message, one, notes) for one in part.parts])
         if inner is not part.parts:
             changes["parts"] = inner
     hint = part.hint

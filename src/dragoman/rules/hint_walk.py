@@ -14,7 +14,7 @@ from dragoman.conversation.parts import CacheHint, Opaque, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.rules.cache_hints import have_hints
 from dragoman.rules.part_words import MARKS
-from dragoman.rules.rewriting import kept
+from dragoman.rules.rewriting import reuse_unchanged
 
 ChangeHint = Callable[[CacheHint], CacheHint | None]
 """What becomes of a hint: the same one, another, or None if it is taken off."""
@@ -33,7 +33,7 @@ class HintWalk:
         """The same one if no hint changed."""
         before = len(self._notes)
         tools = self.tools(conversation.tools)
-        messages = kept(conversation.messages, [self._message(message) for message in conversation.messages])
+        messages = reuse_unchanged(conversation.messages, [self._message(message) for message in conversation.messages])
         hint = self._hint(conversation.hint, key="cache_control")
         if len(self._notes) == before:
             return conversation
@@ -50,7 +50,7 @@ class HintWalk:
                 changed.append(tool)
             elif hint is not None or isinstance(tool, Tool) or tool.kind not in MARKS:
                 changed.append(replace(tool, hint=hint))
-        return kept(tools, changed)
+        return reuse_unchanged(tools, changed)
 
     def _hint(
         self, hint: CacheHint | None, message: Message | None = None, part: Part | None = None, key: str = ""
@@ -82,7 +82,7 @@ class HintWalk:
                 changes["hint"] = hint
             if hint is not None or part.hint is None or not (isinstance(part, Opaque) and part.kind in MARKS):
                 changed.append(replace(part, **changes) if changes else part)
-        return kept(parts, changed)
+        return reuse_unchanged(parts, changed)
 
 
 def _have_hints(parts: tuple[Part, ...]) -> bool:

@@ -25,7 +25,7 @@ def replace_odd_letters(name: str) -> str:
     return _ODD.sub("_", name)
 
 
-def fresh_id(original: str, occurrence: int, facts: Facts) -> str:
+def make_fresh_id(original: str, occurrence: int, facts: Facts) -> str:
     """An id in the target's form, made from the client's and how often it stood before."""
     return base62(f"{original}\0{occurrence}", length=facts.call_id_length)
 
@@ -56,7 +56,7 @@ def new_names(conversation: Conversation, facts: Facts) -> dict[str, str]:
             used.add(name)
         else:
             odd[name] = None
-    return {name: _made(name, used, facts) for name in odd}
+    return {name: _make_name(name, used, facts) for name in odd}
 
 
 def _names(conversation: Conversation) -> dict[str, None]:
@@ -74,7 +74,7 @@ def _names(conversation: Conversation) -> dict[str, None]:
     return named
 
 
-def _made(name: str, used: set[str], facts: Facts) -> str:
+def _make_name(name: str, used: set[str], facts: Facts) -> str:
     plain = replace_odd_letters(name) or "tool"
     if form(facts.tool_name_pattern).fullmatch("a-a") is None:
         plain = plain.replace("-", "_")

@@ -110,7 +110,7 @@ def rewrite_parts(
     notes: list[Note] = []
     touched = False
     for message in conversation.messages:
-        parts = _changed_parts(message, message.parts, change, inside_results, notes)
+        parts = _change_parts(message, message.parts, change, inside_results, notes)
         if parts is message.parts:
             messages.append(message)
             continue
@@ -136,7 +136,7 @@ def _without_fields(part: Part, instead: Parts) -> str:
     return f", without {', '.join(extras.fields)}"
 
 
-def _changed_parts(
+def _change_parts(
     message: Message,
     parts: Parts,
     change: Callable[[Message, Part], Swap | None],
@@ -147,7 +147,7 @@ def _changed_parts(
     touched = False
     for part in parts:
         if inside and type(part) is Result:
-            inner = _changed_parts(message, part.parts, change, False, notes)
+            inner = _change_parts(message, part.parts, change, False, notes)
             if inner is not part.parts:
                 touched = True
                 part = replace(part, parts=inner)
@@ -164,7 +164,7 @@ def _changed_parts(
     return tuple(changed) if touched else parts
 
 
-def kept(before: tuple[Value, ...], after: list[Value]) -> tuple[Value, ...]:
+def reuse_unchanged(before: tuple[Value, ...], after: list[Value]) -> tuple[Value, ...]:
     """`after` as a tuple, the same one as `before` if nothing changed: caches know tools by identity."""
     same = len(before) == len(after) and all(map(is_, before, after))
     return before if same else tuple(after)

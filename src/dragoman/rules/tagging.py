@@ -13,10 +13,10 @@ TURNED = "turned into a user turn"
 
 def as_user(message: Message, prefix: str) -> Message:
     """The system's words as a user turn, tagged."""
-    return replace(message, role=Role.USER, parts=tagged(message.parts, prefix), name=None)
+    return replace(message, role=Role.USER, parts=tag_first_text(message.parts, prefix), name=None)
 
 
-def tagged(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
+def tag_first_text(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
     """The parts with a tag before the first text."""
     first = parts[0] if parts else None
     if type(first) is not Text:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.offenders import offenders
 
-from dragoman.rules.schema import FORMS, compile_schema, renamed_arguments
+from dragoman.rules.schema import FORMS, compile_schema, rename_arguments
 
 STR = {"type": "string"}
 INT = {"type": "integer"}
@@ -270,9 +270,9 @@ def test_odd_property_names_are_renamed_and_found_again() -> None:
     compiled = compile_schema(json.dumps(source).encode(), FORMS["anthropic"])
     assert json.loads(compiled.json)["required"] == ["my_name_2"]
     assert compiled.names == (("my_name_2", "my name"),)
-    assert renamed_arguments(b'{"my_name_2":[{"my_name_2":1}]}', dict(compiled.names)) == b'{"my name":[{"my name":1}]}'
+    assert rename_arguments(b'{"my_name_2":[{"my_name_2":1}]}', dict(compiled.names)) == b'{"my name":[{"my name":1}]}'
     untouched = b'{"my_name":1}'
-    assert renamed_arguments(untouched, dict(compiled.names)) is untouched
+    assert rename_arguments(untouched, dict(compiled.names)) is untouched
 
 
 STRICT: dict[str, tuple[Any, Any]] = {

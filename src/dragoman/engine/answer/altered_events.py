@@ -27,7 +27,7 @@ from dragoman.conversation.literals import joined, prefixed, quote, unquote
 from dragoman.conversation.parts import Opaque
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.answer_tool import AnswerTool
-from dragoman.rules.schema import renamed_arguments
+from dragoman.rules.schema import rename_arguments
 
 _CLOSING = (Stopped, Ended, Failed)
 
@@ -99,7 +99,7 @@ class _Renaming(Struct, eq=False):
             return []
         text = unquote(joined("", held))
         try:
-            renamed = renamed_arguments(text.encode(), self._keys).decode()
+            renamed = rename_arguments(text.encode(), self._keys).decode()
         except ValueError:
             renamed = text  # not JSON: nothing in it can be renamed
         return [CallDelta(choice, part, quote(renamed))]

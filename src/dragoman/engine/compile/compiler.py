@@ -56,8 +56,8 @@ from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.facts import ACCEPTS, REFUSES, CacheForm
 from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
 from dragoman.rules.cache_hints import hints_of, marks_own_end
-from dragoman.rules.clean.off_schema import off_schema, written_misses
-from dragoman.rules.media.remote_media import media_of, remote_media, wanted
+from dragoman.rules.clean.off_schema import off_schema, report_written
+from dragoman.rules.media.remote_media import find_links, media_of, remote_media
 from dragoman.rules.rule import FAIL, Rule
 from dragoman.rules.settings.cache_marks import (
     MOST_HINTS,
@@ -303,7 +303,7 @@ class _Compilation:
             # What was changed may call for other rules, of those that follow.
             left, begin = iter(steps.steps[seen | top.traits, top.idle]), place + 1
         if conversation.near_misses and self.same:
-            done = written_misses(self.ask.conversation, conversation)
+            done = report_written(self.ask.conversation, conversation)
             self._enter(off_schema, done.notes)
             conversation = done.conversation
         elif continued is not None:
@@ -318,7 +318,7 @@ class _Compilation:
         if seen & _MEDIA and remote_media in self.steps.rules:
             continued = self.continued
             media = media_of(conversation.messages) if continued is None else continued.find_media()
-            self.media_to_fetch = wanted(media, context)
+            self.media_to_fetch = find_links(media, context)
         declares = top_traits & traits.NATIVE_TOOLS or (
             conversation.extras is not None and declares_by_members(conversation)
         )

@@ -27,7 +27,7 @@ from dragoman.profiles.doubts import Care, settled
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
-from dragoman.rules.asked_thinking import meant_effort
+from dragoman.rules.asked_thinking import find_meant_effort
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
@@ -176,7 +176,7 @@ def _serving_api(ask: Ask, target: Target, twin: Target) -> Target:
     thinking = settings.thinking
     if thinking is None or (thinking.effort is None and thinking.budget is None and thinking.on is None):
         return twin if facts.reasoning_default else target
-    is_off = meant_effort(thinking, facts) is Effort.NONE
+    is_off = find_meant_effort(thinking, facts) is Effort.NONE
     takes_none = not facts.efforts or Effort.NONE.value in facts.efforts
     return target if is_off and takes_none else twin
 

@@ -37,10 +37,10 @@ from dragoman.rules.rule import rule
     loses=Loss.NOTHING,
 )
 def bad_arguments(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_parts(conversation, _wrapped)
+    return rewrite_parts(conversation, _wrap)
 
 
-def _wrapped(message: Message, part: Part) -> Swap | None:
+def _wrap(message: Message, part: Part) -> Swap | None:
     if type(part) is not Call or part.custom or part.arguments[:1] == b"{":
         return None
     text = part.arguments.strip()

@@ -78,7 +78,7 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
     for message in conversation.messages:
         history.add(message)
     notes = [*tools.notes, *history.notes]
-    settings = _named(conversation.settings, tools, notes)
+    settings = _name_choice(conversation.settings, tools, notes)
     if not notes and not late:
         return Rewrite(conversation)
     changed = replace(
@@ -210,7 +210,7 @@ class _Tools(msgspec.Struct):
             else:
                 self._add(one.tool)
         if any(not made for tools in self._kinds.values() for _, made in tools):
-            self.declared = [_shown(tool) for tool in self.declared]
+            self.declared = [_show_at_once(tool) for tool in self.declared]
         if not all(on.values()):
             self.declared = [tool for tool in self.declared if on.get(_client_name(tool), True)]
 
@@ -391,7 +391,7 @@ class _History(msgspec.Struct):
             self._append(message)
             return
         span = max(message.at + message.span - last.at, last.span)
-        self.messages[-1] = replace(last, parts=_signed(last.parts, message.parts), span=span)
+        self.messages[-1] = replace(last, parts=_join_turns(last.parts, message.parts), span=span)
 
     def _renamed(self, message: Message, part: Part) -> Part:
         made = self.tools.renamed_call(part) if type(part) is Call else part
@@ -446,7 +446,7 @@ def _itself(part: Part) -> Part:
     return part
 
 
-def _shown(tool: Tool | NativeTool) -> Tool | NativeTool:
+def _show_at_once(tool: Tool | NativeTool) -> Tool | NativeTool:
     """The tool as one that the model sees at once, since nothing searches for it."""
     if isinstance(tool, NativeTool) or tool.extras is None or DEFERRED not in tool.extras.fields:
         return tool
@@ -483,7 +483,7 @@ def _runs(parts: Iterator[Part]) -> Iterator[tuple[Role, tuple[Part, ...]]]:
         yield last, tuple(run)
 
 
-def _signed(before: tuple[Part, ...], after: tuple[Part, ...]) -> tuple[Part, ...]:
+def _join_turns(before: tuple[Part, ...], after: tuple[Part, ...]) -> tuple[Part, ...]:
     """Both, as one turn. Thinking that is nothing but the state of the call after it goes to that call."""
     match before[-1:], after[:1]:
         case (Reasoning(text=None, state=Opaque(kind=StateKind.THOUGHT) as state),), (Call() as call,):
@@ -496,7 +496,7 @@ def _members(entry: Json) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _named(settings: Settings, tools: _Tools, notes: list[Note]) -> Settings:
+def _name_choice(settings: Settings, tools: _Tools, notes: list[Note]) -> Settings:
     """A choice of a vendor's tool names its function."""
     choice = settings.tool_choice
     if choice is not None and choice.vendor:

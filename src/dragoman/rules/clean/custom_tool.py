@@ -28,7 +28,7 @@ from dragoman.conversation.parts import Call, Json, Part, Result
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, kept, rewrite_parts
+from dragoman.rules.rewriting import Swap, reuse_unchanged, rewrite_parts
 from dragoman.rules.rule import rule
 
 
@@ -41,7 +41,7 @@ from dragoman.rules.rule import rule
 def custom_tool(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_parts(conversation, _as_function)
     notes = list(done.notes)
-    tools = kept(conversation.tools, [_function(tool, notes) for tool in conversation.tools])
+    tools = reuse_unchanged(conversation.tools, [_function(tool, notes) for tool in conversation.tools])
     if not notes:
         return Rewrite(conversation)
     custom = [tool.name for tool in conversation.tools if isinstance(tool, Tool) and tool.custom]

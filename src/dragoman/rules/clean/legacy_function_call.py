@@ -29,7 +29,7 @@ from dragoman.conversation.parts import LEGACY, Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, kept, rewrite_parts
+from dragoman.rules.rewriting import Swap, reuse_unchanged, rewrite_parts
 from dragoman.rules.rule import rule
 
 
@@ -43,7 +43,7 @@ from dragoman.rules.rule import rule
 def legacy_function_call(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_parts(conversation, _modern)
     notes = list(done.notes)
-    tools = kept(conversation.tools, [_modern_tool(tool, notes) for tool in conversation.tools])
+    tools = reuse_unchanged(conversation.tools, [_modern_tool(tool, notes) for tool in conversation.tools])
     choice = conversation.settings.tool_choice
     settings = conversation.settings
     if choice is not None and choice.wire_form == LEGACY:

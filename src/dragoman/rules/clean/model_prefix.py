@@ -45,16 +45,16 @@ _LONGEST = 130
     idle=("off",),
 )
 def model_prefix(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _stripped)
+    return rewrite_messages(conversation, _strip)
 
 
-def _stripped(message: Message) -> Edit | None:
+def _strip(message: Message) -> Edit | None:
     if message.role is not Role.ASSISTANT:
         return None
     for index, part in enumerate(message.parts):
         if type(part) is not Text:
             continue
-        text = _bare(part.text)
+        text = _without_prefix(part.text)
         if text == part.text:
             return None
         bare = replace(part, literal=quote(text))
@@ -66,7 +66,7 @@ def _stripped(message: Message) -> Edit | None:
     return None
 
 
-def _bare(text: str) -> str:
+def _without_prefix(text: str) -> str:
     start = 0
     while (found := _PREFIX.match(text[start : start + _LONGEST])) and _is_model(found[1]):
         start += found.end()

@@ -95,7 +95,7 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
     for tool in conversation.tools:
         strange = by_entry.get(id(tool))
         if strange is not None and strange.written is not None:
-            tools += _own(strange, facts, entries, notes)
+            tools += _declare_own(strange, facts, entries, notes)
         elif not isinstance(tool, NativeTool) or tool.meant is not None or (not strange and stays(tool, facts, mixes)):
             tools.append(tool)
         else:
@@ -105,11 +105,11 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
             notes.append(Note(did, key=tool.place, loses=loses, before=tool.json))
     for strange in found:
         if strange.native is None and strange.written is not None:
-            tools += _own(strange, facts, entries, notes)
+            tools += _declare_own(strange, facts, entries, notes)
     if facts.refused_tool_fields:
         tools = [_without_refused(tool, facts, notes) for tool in tools]
     if any(one.tool.family is SEARCHED and one.written is not None for one in found):
-        return [_deferred(tool, facts) for tool in tools]
+        return [_defer(tool, facts) for tool in tools]
     return tools
 
 
@@ -127,7 +127,7 @@ def _without_refused(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -
     return made
 
 
-def _own(strange: StrangeTool, facts: Facts, entries: set[Json], notes: list[Note]) -> list[NativeTool]:
+def _declare_own(strange: StrangeTool, facts: Facts, entries: set[Json], notes: list[Note]) -> list[NativeTool]:
     """The target's own tool, declared once, although two of the client's may become the same one."""
     if strange.written is None:
         return []
@@ -140,15 +140,15 @@ def _own(strange: StrangeTool, facts: Facts, entries: set[Json], notes: list[Not
     return [own]
 
 
-def _deferred(tool: Tool | NativeTool, facts: Facts) -> Tool | NativeTool:
+def _defer(tool: Tool | NativeTool, facts: Facts) -> Tool | NativeTool:
     """The tool in the target's words, if it is shown only once it is found."""
     if isinstance(tool, NativeTool):
-        functions = tuple([_deferred_function(one, facts) for one in tool.meant or ()])
+        functions = tuple([_defer_function(one, facts) for one in tool.meant or ()])
         return replace(tool, meant=functions) if functions else tool
-    return _deferred_function(tool, facts)
+    return _defer_function(tool, facts)
 
 
-def _deferred_function(tool: Tool, facts: Facts) -> Tool:
+def _defer_function(tool: Tool, facts: Facts) -> Tool:
     if tool.extras is None or tool.extras.fields.get(DEFERRED) != b"true" or tool.extras.dialect == facts.dialect:
         return tool
     return replace(tool, extras=Extras(facts.dialect, {DEFERRED: b"true"}))
@@ -167,7 +167,7 @@ def _declare_members(
     added: dict[str, Json] = {}
     for one in written:
         for name, value in one.written.members.items() if one.written is not None else ():
-            added[name] = _joined(added.get(name), value)
+            added[name] = _join(added.get(name), value)
     if _needs_flag(conversation, found, facts):
         added[facts.mixed_tools_flag] = b"true"
         if not written:
@@ -199,7 +199,7 @@ def _needs_flag(conversation: Conversation, found: list[StrangeTool], facts: Fac
     return not set(facts.mixed_kinds).issuperset(own)
 
 
-def _joined(before: Json | None, value: Json) -> Json:
+def _join(before: Json | None, value: Json) -> Json:
     """Both lists as one, or the later value."""
     if before is None or value[:1] != b"[":
         return value
@@ -217,7 +217,7 @@ def _choose(
         return settings
     if choice.vendor:
         return replace(settings, tool_choice=_allow(choice, tools, found, facts, notes))
-    named = _named(choice, tools, found, context)
+    named = _find_chosen(choice, tools, found, context)
     if named is not None:
         return _force(settings, named, tools, facts, notes)
     if choice.mode is ChoiceMode.REQUIRED and found and not any(isinstance(tool, Tool) or tool.meant for tool in tools):
@@ -248,7 +248,7 @@ def _allow(choice: ToolChoice, tools: Tools, found: list[StrangeTool], facts: Fa
     return made
 
 
-def _named(choice: ToolChoice, tools: Tools, found: list[StrangeTool], context: Context) -> StrangeTool | None:
+def _find_chosen(choice: ToolChoice, tools: Tools, found: list[StrangeTool], context: Context) -> StrangeTool | None:
     """The tool of another provider that must be called."""
     name = choice.names[0] if choice.mode is ChoiceMode.NAMED and len(choice.names) == 1 else ""
     name = name or _kind_of(choice, context)

@@ -24,7 +24,7 @@ from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import have_fields, refuses_fields
-from dragoman.rules.rewriting import kept
+from dragoman.rules.rewriting import reuse_unchanged
 from dragoman.rules.rule import rule
 
 _NOTHING = (b"null", b"[]")
@@ -50,9 +50,9 @@ def null_field(conversation: Conversation, context: Context) -> Rewrite:
 def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
     parts, extras = message.parts, message.extras
     if have_fields(parts):
-        parts = kept(parts, [_part(message, part, facts, notes) for part in parts])
+        parts = reuse_unchanged(parts, [_part(message, part, facts, notes) for part in parts])
     if extras is not None:
-        extras = _filled(extras, message.role.value, facts)
+        extras = _drop_nulls(extras, message.role.value, facts)
         if extras is not message.extras:
             notes.append(_note(message.extras, extras, message, None))
     same = parts is message.parts and extras is message.extras
@@ -61,19 +61,19 @@ def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
 
 def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
     if type(part) is Result and have_fields(part.parts):
-        inner = kept(part.parts, [_part(message, one, facts, notes) for one in part.parts])
+        inner = reuse_unchanged(part.parts, [_part(message, one, facts, notes) for one in part.parts])
         part = part if inner is part.parts else replace(part, parts=inner)
     if part.extras is None:
         return part
     inside = type(part) is not Call and type(part) is not Result
-    extras = _filled(part.extras, _CALLS if type(part) is Call else message.role.value, facts, inside)
+    extras = _drop_nulls(part.extras, _CALLS if type(part) is Call else message.role.value, facts, inside)
     if extras is part.extras:
         return part
     notes.append(_note(part.extras, extras, message, part))
     return replace(part, extras=extras)
 
 
-def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = False) -> Extras | None:
+def _drop_nulls(extras: Extras | None, holder: str, facts: Facts, inside: bool = False) -> Extras | None:
     """The fields without the empty ones that may not stay: the same object if all may. `inside`: of a content part."""
     if extras is None or not any(value in _NOTHING for value in extras.fields.values()):
         return extras

@@ -49,11 +49,11 @@ _LOSSES = {
 def off_schema(conversation: Conversation, context: Context) -> Rewrite:
     facts, misses = context.facts, conversation.near_misses
     if context.translated:
-        return _cleared(conversation, [miss for miss in misses if miss.kind is not Miss.NULLABLE])
-    return _cleared(conversation, [miss for miss in misses if _is_refused(miss, facts)])
+        return _clear_misses(conversation, [miss for miss in misses if miss.kind is not Miss.NULLABLE])
+    return _clear_misses(conversation, [miss for miss in misses if _is_refused(miss, facts)])
 
 
-def written_misses(before: Conversation, after: Conversation) -> Rewrite:
+def report_written(before: Conversation, after: Conversation) -> Rewrite:
     """The near misses of messages and tools that a rule wrote anew for a target that takes them as they are.
 
     Such a message is not copied any more, and has what was read from it. If a call and a result had no ids and one
@@ -66,17 +66,17 @@ def written_misses(before: Conversation, after: Conversation) -> Rewrite:
     written = [miss for miss in after.near_misses if miss.item in items or (tools and _TOOLS in miss.members)]
     paired = any(miss.kind is Miss.ID for miss in written)
     others = [miss for miss in after.near_misses if paired and miss.kind is Miss.ID and miss.item not in items]
-    return _cleared(after, written + others)
+    return _clear_misses(after, written + others)
 
 
-def _cleared(conversation: Conversation, cleared: list[NearMiss]) -> Rewrite:
+def _clear_misses(conversation: Conversation, cleared: list[NearMiss]) -> Rewrite:
     if not cleared:
         return Rewrite(conversation)
     gone = {id(miss) for miss in cleared}
     kept = tuple([miss for miss in conversation.near_misses if id(miss) not in gone])
     items = {miss.item for miss in cleared}
     whole = any(miss.kind is Miss.LIST for miss in cleared)
-    messages = tuple([_written_anew(message, items, whole) for message in conversation.messages])
+    messages = tuple([_write_anew(message, items, whole) for message in conversation.messages])
     notes = tuple([_note(miss) for miss in cleared])
     return Rewrite(replace(conversation, messages=messages, near_misses=kept), notes)
 
@@ -86,7 +86,7 @@ def _is_refused(miss: NearMiss, facts: Facts) -> bool:
     return (checked or miss.kind in facts.refused_near_misses) and miss.kind not in facts.near_misses
 
 
-def _written_anew(message: Message, items: set[int], whole: bool) -> Message:
+def _write_anew(message: Message, items: set[int], whole: bool) -> Message:
     """An equal message that is not the client's own any more, so that it is not copied from its text."""
     here = whole or not items.isdisjoint(_items(message))
     return replace(message) if here else message

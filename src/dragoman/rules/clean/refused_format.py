@@ -78,7 +78,7 @@ def refused_format(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     choice = context.choice("refused-format") or AUTO
     if choice in (AUTO, TOOL) and form.kind is FormatKind.SCHEMA:
-        forced = _forced(form, conversation, facts)
+        forced = _choose_call(form, conversation, facts)
         if forced is not None:
             return _by_tool(form, conversation, forced)
     as_json = choice != WORDS and form.kind is FormatKind.SCHEMA and _takes(FormatKind.JSON, conversation, context)
@@ -122,7 +122,7 @@ def _will_have_tools(conversation: Conversation, facts: Facts) -> bool:
     return any(type(part) is Call for message in conversation.messages for part in message.parts)
 
 
-def _forced(form: ResponseFormat, conversation: Conversation, facts: Facts) -> ToolChoice | None:
+def _choose_call(form: ResponseFormat, conversation: Conversation, facts: Facts) -> ToolChoice | None:
     """The choice that makes the model call the answer's tool, or one of the client's; None if there is none."""
     settings = conversation.settings
     if facts.tools is Stance.REFUSES or facts.flat_tools or not _is_object(form.schema):

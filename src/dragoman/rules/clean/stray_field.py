@@ -52,7 +52,7 @@ from dragoman.rules.cache_hints import BREAKPOINT, HOUR, OPTIONS_FIELD
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import have_fields, keep_known, keep_shared, sees_beside
 from dragoman.rules.native_kinds import takes_block
-from dragoman.rules.rewriting import kept
+from dragoman.rules.rewriting import reuse_unchanged
 from dragoman.rules.rule import rule
 
 _MOST_LISTED = 1_000
@@ -70,10 +70,10 @@ def stray_field(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     lasts = conversation.extras is not None and b'"12h"' in conversation.extras.fields.get(OPTIONS_FIELD, b"")
-    messages = kept(
+    messages = reuse_unchanged(
         conversation.messages, [_clean_message(message, facts, lasts, notes) for message in conversation.messages]
     )
-    tools = kept(conversation.tools, [_clean_tool(tool, facts, notes) for tool in conversation.tools])
+    tools = reuse_unchanged(conversation.tools, [_clean_tool(tool, facts, notes) for tool in conversation.tools])
     if messages is conversation.messages and tools is conversation.tools:
         return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=messages, tools=tools), tuple(notes))
@@ -101,7 +101,7 @@ def _clean_parts(
         if words is not None:
             cleaned.append(words)
         cleaned.append(clean)
-    return kept(parts, cleaned)
+    return reuse_unchanged(parts, cleaned)
 
 
 def _words_about(part: Part | None, left: Extras | None) -> Text | None:
@@ -159,7 +159,7 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
     if extras is tool.extras:
         return tool
     gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
-    did = f"took {_listed(gone)} out of the tool {tool.name}"
+    did = f"took {_list_names(gone)} out of the tool {tool.name}"
     notes.append(Note(did, key=tool.place, before=tool.extras, after=extras))
     return replace(tool, extras=extras)
 
@@ -173,9 +173,9 @@ def _note(before: Extras | None, after: Extras | None, message: Message, part: P
         did = [f"wrote `{CONTEXT_FIELD}` as a text before it"]
     if not gone:
         return Note(did[0], message, part, loses=Loss.NOTHING, before=before, after=after)
-    return Note(", ".join([f"took out {_listed(gone)}", *did]), message, part, before=before, after=after)
+    return Note(", ".join([f"took out {_list_names(gone)}", *did]), message, part, before=before, after=after)
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     listed = ", ".join(f"`{name}`" for name in sorted(names[:_MOST_LISTED]))
     return listed if len(names) <= _MOST_LISTED else f"{listed} and {len(names) - _MOST_LISTED} more"

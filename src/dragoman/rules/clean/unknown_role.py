@@ -32,10 +32,10 @@ from dragoman.rules.rule import rule
     loses=Loss.AUTHORITY,
 )
 def unknown_role(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _turned)
+    return rewrite_messages(conversation, _turn_into_user)
 
 
-def _turned(message: Message) -> Edit | None:
+def _turn_into_user(message: Message) -> Edit | None:
     if not message.role_text:
         return None
     return edit(replace(message, role_text=""), f"turned the role `{message.role_text}` into a user turn")

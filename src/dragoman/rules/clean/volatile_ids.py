@@ -44,10 +44,10 @@ CONSTANT = "stable"
     idle=("off",),
 )
 def volatile_ids(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_parts(conversation, _fixed)
+    return rewrite_parts(conversation, _fix_ids)
 
 
-def _fixed(message: Message, part: Part) -> Swap | None:
+def _fix_ids(message: Message, part: Part) -> Swap | None:
     if message.role not in SYSTEM_ROLES or type(part) is not Text or b"message_id" not in part.literal:
         return None
     text = part.text

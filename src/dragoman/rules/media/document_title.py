@@ -54,12 +54,12 @@ def document_title(conversation: Conversation, context: Context) -> Rewrite:
             return None if given is None else Swap((replace(part, title=None),), f"left out the name of the {kind}")
         if not pattern or part.kind is not MediaKind.DOCUMENT:
             return None
-        title = None if given is None else _fitting(given, pattern)
+        title = None if given is None else _fit(given, pattern)
         did = "wrote the name of a document anew"
         if differ:
             name = title or kind  # one without a name is called by its kind
             if name in taken:
-                title, did = _numbered(name, taken), "gave a document another name"
+                title, did = _number(name, taken), "gave a document another name"
             taken[title or kind] = 1
         loses = Loss.NOTHING if given is None else None
         return None if title == given else Swap((replace(part, title=title),), did, loses)
@@ -67,7 +67,7 @@ def document_title(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_parts(conversation, titled, inside_results=True)
 
 
-def _numbered(name: str, taken: dict[str, int]) -> str:
+def _number(name: str, taken: dict[str, int]) -> str:
     """The name with the first number that makes it another one. `taken` has the last number of each. Turns are walked
     in order, so those of a longer conversation keep their names."""
     made = name
@@ -79,7 +79,7 @@ def _numbered(name: str, taken: dict[str, int]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _fitting(title: str, pattern: str) -> str | None:
+def _fit(title: str, pattern: str) -> str | None:
     """The nearest name that fits; None if nothing of it does."""
     if len(title) <= _LONGEST and re.fullmatch(pattern, title):
         return title

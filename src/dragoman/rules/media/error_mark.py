@@ -26,7 +26,7 @@ from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
-from dragoman.rules.tagging import tagged
+from dragoman.rules.tagging import tag_first_text
 
 TAG = "[error] "
 
@@ -44,4 +44,6 @@ def error_mark(conversation: Conversation, context: Context) -> Rewrite:
 def _in_words(message: Message, part: Part) -> Swap | None:
     if type(part) is not Result or not part.is_error:
         return None
-    return Swap((replace(part, is_error=False, parts=tagged(part.parts, TAG)),), "put the error mark into words")
+    return Swap(
+        (replace(part, is_error=False, parts=tag_first_text(part.parts, TAG)),), "put the error mark into words"
+    )

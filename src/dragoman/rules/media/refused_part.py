@@ -224,7 +224,7 @@ def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
     answered = _find_answered(conversation.messages)
     for message, is_answered in zip(conversation.messages, answered, strict=True):
         if message.role is Role.TOOL:
-            message, taken = _emptied(message, context.facts, notes)
+            message, taken = _take_refused(message, context.facts, notes)
             messages.append(message)
             waiting += taken
             of_results = of_results or bool(taken)
@@ -278,7 +278,7 @@ def _see_next(*media: Part) -> Text:
     return Text(quote(f"[{', '.join(kinds)}: see the next message]"))
 
 
-def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message, list[Part]]:
+def _take_refused(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message, list[Part]]:
     taken: list[Part] = []
     parts: list[Part] = []
     for result in message.parts:

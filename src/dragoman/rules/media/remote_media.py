@@ -55,7 +55,7 @@ def remote_media(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_parts(conversation, fetched, inside_results=True)
 
 
-def wanted(media: Iterable[Media], context: Context) -> tuple[str, ...]:
+def find_links(media: Iterable[Media], context: Context) -> tuple[str, ...]:
     """The URLs that the caller would have to fetch for the target."""
     found: dict[str, None] = {}
     for part in media:

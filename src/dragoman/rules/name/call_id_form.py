@@ -46,7 +46,7 @@ def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     notes: list[Note] = []
     called = {part.id for message in conversation.messages for part in message.parts if type(part) is Call}
-    messages = tuple([_renamed(message, names, called, notes) for message in conversation.messages])
+    messages = tuple([_rename(message, names, called, notes) for message in conversation.messages])
     undo = Undo(ids={made: old for old, made in names.items()})
     return Rewrite(replace(conversation, messages=messages), tuple(notes), undo)
 
@@ -59,7 +59,7 @@ def _new_ids(conversation: Conversation, context: Context) -> dict[str, str]:
     if not odd:
         return {}
     used = known.keys() - odd
-    return {identity: _made(identity, used, facts) for identity in odd}
+    return {identity: _make_id(identity, used, facts) for identity in odd}
 
 
 def _ids(conversation: Conversation, translated: bool) -> dict[str, None]:
@@ -72,7 +72,7 @@ def _ids(conversation: Conversation, translated: bool) -> dict[str, None]:
     return dict.fromkeys(named + answered)
 
 
-def _made(identity: str, used: set[str], facts: Facts) -> str:
+def _make_id(identity: str, used: set[str], facts: Facts) -> str:
     """A new id, hashed again until no other call has it."""
     made = base62(identity, length=facts.call_id_length)
     while made in used:
@@ -81,7 +81,7 @@ def _made(identity: str, used: set[str], facts: Facts) -> str:
     return made
 
 
-def _renamed(message: Message, names: dict[str, str], called: set[str], notes: list[Note]) -> Message:
+def _rename(message: Message, names: dict[str, str], called: set[str], notes: list[Note]) -> Message:
     """The message with its ids in the target's form. What is said of a call holds for its result too."""
     if message.role is not ASSISTANT and message.role is not TOOL:
         return message

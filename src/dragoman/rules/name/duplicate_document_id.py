@@ -27,7 +27,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Extras, Media, Part
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.naming import fresh_id
+from dragoman.rules.naming import make_fresh_id
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -52,7 +52,7 @@ def duplicate_document_id(conversation: Conversation, context: Context) -> Rewri
         count = seen[identity] = seen.get(identity, -1) + 1
         if not count or identity[:1] != b'"':
             return None
-        made = fresh_id(unquote(identity), count, context.facts)
+        made = make_fresh_id(unquote(identity), count, context.facts)
         undo[made] = unquote(identity)
         fields = {**extras.fields, ID: quote(made)}
         return Swap((replace(part, extras=Extras(extras.dialect, fields)),), "gave a repeated document id a new one")

@@ -31,9 +31,9 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Part, Result
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, kept, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, reuse_unchanged, rewrite_messages
 from dragoman.rules.rule import rule
-from dragoman.rules.tagging import tagged
+from dragoman.rules.tagging import tag_first_text
 
 
 @rule(
@@ -60,10 +60,10 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
         if not message.name and (facts.message_name is Stance.REFUSES or facts.message_name_pattern):
             return edit(replace(message, name=None), "took off its empty name", loses=Loss.NOTHING)
         if facts.message_name is not Stance.REFUSES:
-            return _fitted(message, form) if facts.message_name_pattern else None
+            return _fit(message, form) if facts.message_name_pattern else None
         if in_text:
             return edit(
-                replace(message, name=None, parts=tagged(message.parts, f"{message.name}: ")),
+                replace(message, name=None, parts=tag_first_text(message.parts, f"{message.name}: ")),
                 "put its name into the text",
             )
         return edit(replace(message, name=None), "took off its name")
@@ -73,18 +73,18 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
 
 def _without_tool_names(message: Message, empty: bool = False) -> Edit | None:
     """`empty`: only those that are nothing."""
-    parts = kept(message.parts, [_unnamed(part, empty) for part in message.parts])
+    parts = reuse_unchanged(message.parts, [_remove_name(part, empty) for part in message.parts])
     if parts is message.parts:
         return None
     return edit(replace(message, parts=parts), "took the name of its tool off a result", loses=Loss.NOTHING)
 
 
-def _unnamed(part: Part, empty: bool) -> Part:
+def _remove_name(part: Part, empty: bool) -> Part:
     refused = isinstance(part, Result) and part.name is not None and not (empty and part.name)
     return replace(part, name=None) if refused else part
 
 
-def _fitted(message: Message, form: re.Pattern[str]) -> Edit | None:
+def _fit(message: Message, form: re.Pattern[str]) -> Edit | None:
     """The message with a name of the form that the target takes."""
     if message.name is None or form.fullmatch(message.name):
         return None

@@ -30,7 +30,7 @@ from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.rules.context import Context
 from dragoman.rules.naming import new_names, takes_common_names
-from dragoman.rules.rewriting import kept
+from dragoman.rules.rewriting import reuse_unchanged
 from dragoman.rules.rule import rule
 
 
@@ -46,8 +46,10 @@ def tool_name_form(conversation: Conversation, context: Context) -> Rewrite:
     if not names:
         return Rewrite(conversation)
     notes: list[Note] = []
-    tools = kept(conversation.tools, [_renamed_tool(tool, names, notes) for tool in conversation.tools])
-    messages = kept(conversation.messages, [_renamed(message, names, notes) for message in conversation.messages])
+    tools = reuse_unchanged(conversation.tools, [_rename_tool(tool, names, notes) for tool in conversation.tools])
+    messages = reuse_unchanged(
+        conversation.messages, [_rename(message, names, notes) for message in conversation.messages]
+    )
     choice = conversation.settings.tool_choice
     settings = conversation.settings
     if choice is not None and any(name in names for name in choice.names):
@@ -59,7 +61,7 @@ def tool_name_form(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, messages=messages, tools=tools, settings=settings), tuple(notes), undo)
 
 
-def _renamed_tool(tool: Tool | NativeTool, names: dict[str, str], notes: list[Note]) -> Tool | NativeTool:
+def _rename_tool(tool: Tool | NativeTool, names: dict[str, str], notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.name not in names:
         return tool
     made = replace(tool, name=names[tool.name])
@@ -67,7 +69,7 @@ def _renamed_tool(tool: Tool | NativeTool, names: dict[str, str], notes: list[No
     return made
 
 
-def _renamed(message: Message, names: dict[str, str], notes: list[Note]) -> Message:
+def _rename(message: Message, names: dict[str, str], notes: list[Note]) -> Message:
     parts: list[Part] = []
     touched = False
     for part in message.parts:

@@ -31,7 +31,7 @@ from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import Call, Opaque
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.naming import fresh_id
+from dragoman.rules.naming import make_fresh_id
 from dragoman.rules.rule import FAIL, rule
 
 
@@ -48,7 +48,7 @@ def duplicate_call_id(conversation: Conversation, context: Context) -> Rewrite:
     if not renamed:
         return Rewrite(conversation)
     notes: list[Note] = []
-    messages = tuple([_renamed(message, at, renamed, notes) for at, message in enumerate(conversation.messages)])
+    messages = tuple([_rename(message, at, renamed, notes) for at, message in enumerate(conversation.messages)])
     return Rewrite(replace(conversation, messages=messages), tuple(notes), Undo(ids=undo))
 
 
@@ -71,7 +71,7 @@ def _new_ids(conversation: Conversation, facts: Facts, everywhere: bool) -> tupl
             in_turn.add(part.id)
             if not count or not refused:
                 continue
-            made = fresh_id(part.id, count, facts)
+            made = make_fresh_id(part.id, count, facts)
             undo[made] = part.id
             renamed[(at, index)] = made
             if (at, index) in answers:
@@ -79,7 +79,7 @@ def _new_ids(conversation: Conversation, facts: Facts, everywhere: bool) -> tupl
     return renamed, undo
 
 
-def _renamed(message: Message, at: int, renamed: dict[Spot, str], notes: list[Note]) -> Message:
+def _rename(message: Message, at: int, renamed: dict[Spot, str], notes: list[Note]) -> Message:
     parts = list(message.parts)
     touched = False
     for index, part in enumerate(parts):

@@ -58,7 +58,7 @@ def missing_result(conversation: Conversation, context: Context) -> Rewrite:
             messages.append(_turn(waiting))
             waiting = []
         messages.append(message)
-        waiting = _made_up(message, at, unanswered, words, notes)
+        waiting = _make_up_results(message, at, unanswered, words, notes)
     if waiting:
         messages.append(_turn(waiting))
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
@@ -73,7 +73,9 @@ def _turn(results: list[Part]) -> Message:
     return Message(Role.TOOL, tuple(results), MADE, len(results))
 
 
-def _made_up(message: Message, at: int, unanswered: frozenset[Spot], words: Text, notes: list[Note]) -> list[Part]:
+def _make_up_results(
+    message: Message, at: int, unanswered: frozenset[Spot], words: Text, notes: list[Note]
+) -> list[Part]:
     made: list[Part] = []
     for index, part in enumerate(message.parts):
         if type(part) is Call and (at, index) in unanswered:

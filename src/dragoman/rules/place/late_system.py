@@ -53,7 +53,7 @@ from dragoman.rules.tagging import TURNED, as_user
     turnwise=lambda context: context.choice("late-system") != "opening",
 )
 def late_system(conversation: Conversation, context: Context) -> Rewrite:
-    refused = _refused(conversation.messages, conversation.opening, context.facts)
+    refused = _find_refused(conversation.messages, conversation.opening, context.facts)
     if not refused:
         return Rewrite(conversation)
     if context.choice("late-system") == KEEP:
@@ -63,7 +63,7 @@ def late_system(conversation: Conversation, context: Context) -> Rewrite:
             hint="choose user or opening for late-system",
         )
     if context.choice("late-system") == "opening":
-        return _hoisted(conversation, refused)
+        return _hoist(conversation, refused)
     prefix = context.text("system_prefix")
 
     def turned(index: int, message: Message) -> Edit | None:
@@ -72,7 +72,7 @@ def late_system(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_indexed(conversation, turned)
 
 
-def _refused(messages: tuple[Message, ...], opening: int, facts: Facts) -> set[int]:
+def _find_refused(messages: tuple[Message, ...], opening: int, facts: Facts) -> set[int]:
     """The late system messages that may not stay where they are. A run of them stays or goes as one."""
     refused: set[int] = set()
     index = opening
@@ -111,7 +111,7 @@ def _opens_answer(message: Message, facts: Facts) -> bool:
     return any(fnmatchcase(last.kind, glob) for glob in facts.paired_blocks)
 
 
-def _hoisted(conversation: Conversation, refused: set[int]) -> Rewrite:
+def _hoist(conversation: Conversation, refused: set[int]) -> Rewrite:
     messages = conversation.messages
     opening = conversation.opening
     # New values, because a message that has moved is not written from the source text of its old place.

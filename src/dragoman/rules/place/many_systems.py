@@ -62,7 +62,7 @@ def many_systems(conversation: Conversation, context: Context) -> Rewrite:
             return Rewrite(conversation)
         one, did = _of_parts(leading), "made a part of the system field"
     else:
-        one, did = _joined(leading, separator(choice), context.facts), "joined with the system message before it"
+        one, did = _join(leading, separator(choice), context.facts), "joined with the system message before it"
     notes = tuple([Note(did, message, before=message, after=one) for message in leading[1:]])
     return Rewrite(replace(conversation, messages=(one, *conversation.messages[opening:])), notes)
 
@@ -71,7 +71,7 @@ def _of_parts(leading: tuple[Message, ...]) -> Message:
     return replace(leading[0], parts=tuple(part for message in leading for part in message.parts), listed=True)
 
 
-def _joined(leading: tuple[Message, ...], between: str, facts: Facts) -> Message:
+def _join(leading: tuple[Message, ...], between: str, facts: Facts) -> Message:
     apart = _of_parts(leading)
     if not plain_text(apart.parts) and facts.system_parts is Stance.ACCEPTS:
         return apart

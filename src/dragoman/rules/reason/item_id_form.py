@@ -123,7 +123,7 @@ def _clean(message: Message, facts: Facts, followers: Followers | None, seen: se
             if _is_named_oddly(part, facts) and _is_proven(part, facts):
                 notes.append(Note("took off the id of thinking", message, part, before=part.extras))
                 part = replace(part, extras=part.extras.without(_IDS) if part.extras is not None else None)
-            elif _lost(part, followers, seen, facts):
+            elif _is_lost(part, followers, seen, facts):
                 notes.append(Note("left out thinking that only another provider keeps", message, part, before=part))
                 continue
         elif type(part) is Opaque:
@@ -135,7 +135,7 @@ def _clean(message: Message, facts: Facts, followers: Followers | None, seen: se
                     Note("left out a block that stands there twice", message, part, loses=Loss.NOTHING, before=part)
                 )
                 continue
-        elif part.extras is not None and (why := _odd(part, part.extras, facts, seen)):
+        elif part.extras is not None and (why := _find_oddity(part, part.extras, facts, seen)):
             notes.append(Note(f"took off an id {why}", message, part, before=part.extras))
             part = replace(part, extras=part.extras.without(_IDS))
         parts.append(part)
@@ -144,7 +144,9 @@ def _clean(message: Message, facts: Facts, followers: Followers | None, seen: se
         notes.append(Note(f"took off an id {why}", message, before=extras))
         return replace(message, parts=tuple(parts), extras=extras.without(_IDS))
     return (
-        message if len(parts) == len(message.parts) and _same(parts, message) else replace(message, parts=tuple(parts))
+        message
+        if len(parts) == len(message.parts) and _is_same(parts, message)
+        else replace(message, parts=tuple(parts))
     )
 
 
@@ -157,7 +159,7 @@ def _names_thinking(block: Opaque, facts: Facts) -> bool:
     return block.kind == REFERENCE and f'"{facts.item_ids.get("reasoning", "")}'.encode() in block.json
 
 
-def _same(parts: list[Part], message: Message) -> bool:
+def _is_same(parts: list[Part], message: Message) -> bool:
     return all(one is other for one, other in zip(parts, message.parts, strict=True))
 
 
@@ -184,7 +186,7 @@ def _is_repeated(block: Opaque, seen: set[bytes]) -> bool:
     return False
 
 
-def _lost(part: Reasoning, followers: Followers | None, seen: set[bytes], facts: Facts) -> bool:
+def _is_lost(part: Reasoning, followers: Followers | None, seen: set[bytes], facts: Facts) -> bool:
     if part.extras is None or ID not in part.extras.fields:
         return False
     identity = part.extras.fields[ID]
@@ -200,7 +202,7 @@ def _lost(part: Reasoning, followers: Followers | None, seen: set[bytes], facts:
     return named is None or named in seen or not _fits(named, "message", facts)
 
 
-def _odd(part: Part, extras: Extras, facts: Facts, seen: set[bytes]) -> str:
+def _find_oddity(part: Part, extras: Extras, facts: Facts, seen: set[bytes]) -> str:
     if (named := _NAMED.get(type(part))) is not None:
         return _unfit(extras.fields.get(ID), named, facts, seen)
     return _unfit(extras.fields.get(ITEM_ID), "message", facts, seen)

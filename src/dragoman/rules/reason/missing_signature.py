@@ -59,7 +59,7 @@ def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
         if facts.turn_signature is Stance.REFUSES and message.role is ASSISTANT:
             wanted.update(_checked_parts(message))
         if wanted:
-            messages[at] = _signed(message, wanted, skip, notes)
+            messages[at] = _sign(message, wanted, skip, notes)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
@@ -82,7 +82,7 @@ def _checked_parts(message: Message) -> Iterator[int]:
     return (index for index, part in visible if type(part) is Media or (index == visible[0][0] and type(part) is Text))
 
 
-def _signed(message: Message, wanted: set[int], skip: Opaque, notes: list[Note]) -> Message:
+def _sign(message: Message, wanted: set[int], skip: Opaque, notes: list[Note]) -> Message:
     parts = list(message.parts)
     known = len(notes)
     for index in sorted(wanted):

@@ -74,7 +74,7 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         if part.state is not None:
             return None
         if facts.reasoning_text is Stance.REFUSES:
-            return _refused(part, context)
+            return _refuse(part, context)
         if part.text is None and context.translated:
             return Swap((), "left out thinking without words")
         # what must come back with calls must come where it is looked for
@@ -90,7 +90,7 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_parts(conversation, taken)
 
 
-def _refused(part: Reasoning, context: Context) -> Swap:
+def _refuse(part: Reasoning, context: Context) -> Swap:
     if context.choice("refused-reasoning") == "text" and part.text is not None and not part.text.blank:
         return Swap((thinking_text(part.text),), "turned thinking into text")
     return Swap((), "left out thinking that the target does not take back")

@@ -7,7 +7,7 @@
 `SchemaForm` describes a dialect as data, `FORMS` has the known ones.
 """
 
-from .arguments import renamed_arguments
+from .arguments import rename_arguments
 from .compiled import Compiled, Loses, SchemaNote
 from .compiler import compile_schema
 from .form import Nullable, SchemaForm, Strictness, Typing
@@ -23,5 +23,5 @@ __all__ = [
     "Strictness",
     "Typing",
     "compile_schema",
-    "renamed_arguments",
+    "rename_arguments",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 
-def renamed_arguments(arguments: bytes, names: Mapping[str, str]) -> bytes:
+def rename_arguments(arguments: bytes, names: Mapping[str, str]) -> bytes:
     """The arguments with property names exchanged, at any depth; the same bytes when none occurs.
 
     With `dict(compiled.names)` it turns what the model sent into what the tool expects. With the pairs turned round it
@@ -19,11 +19,11 @@ def renamed_arguments(arguments: bytes, names: Mapping[str, str]) -> bytes:
     if not escaped and not any(msgspec.json.encode(name)[1:-1] in arguments for name in names):
         return arguments
     value = msgspec.json.decode(arguments)
-    renamed = _renamed(value, names)
+    renamed = _rename(value, names)
     return arguments if renamed == value else msgspec.json.encode(renamed)
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _rename(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
-        return {names.get(key, key): _renamed(each, names) for key, each in value.items()}
-    return [_renamed(each, names) for each in value] if isinstance(value, list) else value
+        return {names.get(key, key): _rename(each, names) for key, each in value.items()}
+    return [_rename(each, names) for each in value] if isinstance(value, list) else value

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .inlining import opened
+from .inlining import open_references
 from .merging import both
 from .place import Place
-from .vocabulary import CHOICES, Schema, is_null, is_object, mapping, names, renamed, without
-from .words import described, sentence, shown
+from .vocabulary import CHOICES, Schema, is_null, is_object, mapping, names, rename_keyword, without
+from .words import describe, sentence, show_value
 
 MOST_ROUNDS = 64
 MOST_BRANCHES = 64
@@ -24,7 +24,7 @@ MOST_ALTERNATIVES = 1000
 BESIDE_A_UNION = frozenset({"anyOf", "description", "nullable"})
 
 
-def chosen(node: Schema, place: Place) -> Schema:
+def fit_unions(node: Schema, place: Place) -> Schema:
     """The node with its unions in the form's way."""
     if place.is_root and not place.form.root_unions:
         return _all_flat(node, place)
@@ -33,7 +33,7 @@ def chosen(node: Schema, place: Place) -> Schema:
     if "anyOf" not in node:
         return node
     if "anyOf" not in place.form.unions:
-        return _settled(node, place)
+        return _settle(node, place)
     alone = place.form.union_alone or (place.form.union_untyped and "type" in node)
     return _alone(node, place) if alone else node
 
@@ -41,27 +41,27 @@ def chosen(node: Schema, place: Place) -> Schema:
 def _all_flat(node: Schema, place: Place) -> Schema:
     for key in CHOICES:
         if key in node:
-            node = flattened(node, key, place)
+            node = flatten_union(node, key, place)
     return node
 
 
 def _as_any_of(node: Schema, place: Place) -> Schema:
     if "anyOf" not in node:
-        return place.changed(renamed(node, "oneOf", "anyOf"), "wrote oneOf as anyOf", "metadata")
-    worded = described(without(node, "oneOf"), sentence("oneOf", node["oneOf"]))
+        return place.changed(rename_keyword(node, "oneOf", "anyOf"), "wrote oneOf as anyOf", "metadata")
+    worded = describe(without(node, "oneOf"), sentence("oneOf", node["oneOf"]))
     return place.changed(worded, "moved oneOf into the description, beside anyOf it cannot stay", "metadata")
 
 
-def _settled(node: Schema, place: Place) -> Schema:
+def _settle(node: Schema, place: Place) -> Schema:
     """A union for a form that has none: one object, or the first choice and words for the others."""
     rest, options = without(node, "anyOf"), alternatives(node["anyOf"], place)
     if is_object(rest) or any(is_object(option) for option in options):
-        return flattened(node, "anyOf", place)
+        return flatten_union(node, "anyOf", place)
     real = [option for option in options if not is_null(option)]
     if len(real) < len(options):
-        rest = described(rest, "May be null.")
+        rest = describe(rest, "May be null.")
     if len(real) > 1:
-        rest = described(rest, sentence("anyOf", real))
+        rest = describe(rest, sentence("anyOf", real))
     place.note("kept the first choice of anyOf", "content" if len(real) > 1 else "metadata")
     return both(rest, real[0], place) if real else rest
 
@@ -75,26 +75,26 @@ def _alone(node: Schema, place: Place) -> Schema:
     if len(real) < 2:
         place.note("wrote a union of one as that one")
         rest = without(node, "anyOf")
-        return joined(both(rest, opened(real[0], place), place), place) if real else rest
+        return merge_all_of(both(rest, open_references(real[0], place), place), place) if real else rest
     beside = {"anyOf"} if place.form.union_bare else BESIDE_A_UNION
     rest = {key: value for key, value in node.items() if key not in beside}
     if not rest:
         return node
-    return flattened(node, "anyOf", place) if is_object(rest) else _spread(node, rest, real, place)
+    return flatten_union(node, "anyOf", place) if is_object(rest) else _spread(node, rest, real, place)
 
 
 def _spread(node: Schema, rest: Schema, options: list[Schema], place: Place) -> Schema:
     """Siblings of a union, repeated in each of its choices; remarks stay above, as words."""
     for key in ("default", "example", "examples", "title"):
         if key in rest:
-            node = described(without(node, key), sentence(key, rest[key]))
+            node = describe(without(node, key), sentence(key, rest[key]))
             rest = without(rest, key)
             place.note(f"moved {key} from beside anyOf into the description", "metadata")
     if place.form.union_bare:
         rest = without(node, "anyOf")
     if not rest:
         return node
-    if not place.walk.pay(len(shown(rest)) * len(options)):
+    if not place.walk.pay(len(show_value(rest)) * len(options)):
         return place.changed(without(node, "anyOf"), "left out a union that would grow too large", "content")
     place.note("repeated what stands beside anyOf in each choice")
     kept = {key: value for key, value in node.items() if key not in rest}
@@ -108,7 +108,7 @@ def alternatives(options: Any, place: Place) -> list[Schema]:
     steps = 0
     while waiting and steps < MOST_ALTERNATIVES:
         steps += 1
-        option = joined(opened(waiting.pop(0), place), place)
+        option = merge_all_of(open_references(waiting.pop(0), place), place)
         inner = next((option[key] for key in CHOICES if isinstance(option.get(key), list)), None)
         if inner is None or is_object(option):
             found.append(without(option, *CHOICES) if inner is not None else option)
@@ -117,17 +117,17 @@ def alternatives(options: Any, place: Place) -> list[Schema]:
     return found
 
 
-def flattened(node: Schema, key: str, place: Place) -> Schema:
+def flatten_union(node: Schema, key: str, place: Place) -> Schema:
     """One object in place of a choice between objects."""
     options = alternatives(node[key], place)
     objects = [option for option in options if is_object(option)]
     rest = without(node, key)
     if not objects:
-        worded = described(rest, sentence(key, node[key])) if options else rest
+        worded = describe(rest, sentence(key, node[key])) if options else rest
         return place.changed(worded, f"moved {key} into the description: none of its choices is an object", "content")
     lost = len(objects) < sum(not is_null(option) for option in options)
     place.note(f"made one object of the choices of {key}", "content" if lost else "metadata")
-    return described(_one_object(rest, objects), _groups(names(rest), objects))
+    return describe(_one_object(rest, objects), _groups(names(rest), objects))
 
 
 def _one_object(rest: Schema, objects: list[Schema]) -> Schema:
@@ -160,14 +160,14 @@ def either(first: Any, second: Any) -> Any:
     """A schema for a value that follows one of two."""
     if first == second or not isinstance(first, dict) or not isinstance(second, dict):
         return first if first == second else True
-    ours, theirs = _listed(first), _listed(second)
+    ours, theirs = _list_constants(first), _list_constants(second)
     if ours and theirs and first.get("type") == second.get("type"):
         return {**without(first, "const"), "enum": ours + [value for value in theirs if value not in ours]}
     before = first["anyOf"] if first.keys() == {"anyOf"} else [first]
     return {"anyOf": before if second in before else [*before, second]}
 
 
-def _listed(node: Schema) -> list[Any]:
+def _list_constants(node: Schema) -> list[Any]:
     """The values a node allows, when it lists them."""
     if "const" in node:
         return [node["const"]]
@@ -175,13 +175,13 @@ def _listed(node: Schema) -> list[Any]:
     return values if isinstance(values, list) else []
 
 
-def merged(node: Schema, place: Place) -> Schema:
+def drop_all_of(node: Schema, place: Place) -> Schema:
     """The node without `allOf`, if the form refuses it."""
     refused = "allOf" not in place.form.unions or (place.is_root and not place.form.root_unions)
-    return joined(node, place) if refused else node
+    return merge_all_of(node, place) if refused else node
 
 
-def joined(node: Schema, place: Place) -> Schema:
+def merge_all_of(node: Schema, place: Place) -> Schema:
     """The node with every branch of its `allOf` merged in, nested ones too."""
     for _ in range(MOST_ROUNDS):
         branches = node.get("allOf")
@@ -193,5 +193,5 @@ def joined(node: Schema, place: Place) -> Schema:
             place.note(f"left out the branches of allOf after the first {MOST_BRANCHES}", "content")
         for branch in branches[:MOST_BRANCHES]:
             if isinstance(branch, dict):
-                node = both(node, opened(branch, place), place)
+                node = both(node, open_references(branch, place), place)
     return without(node, "allOf")

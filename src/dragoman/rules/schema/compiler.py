@@ -15,19 +15,19 @@ import msgspec
 
 from dragoman.conversation.bounded_cache import remembered
 
-from .choices import chosen, merged
+from .choices import drop_all_of, fit_unions
 from .compiled import Compiled, SchemaNote
-from .contents import const_as_enum, filled, plain_enum, plain_format
+from .contents import const_as_enum, drop_format, fill_items, write_plain_enum
 from .form import SchemaForm, Typing
-from .inlining import inlined
-from .keywords import known_only
-from .objects import documented, possible, required, rooted, strict, well_named
+from .inlining import inline_references
+from .keywords import keep_known
+from .objects import describe_properties, fit_required, make_root_object, make_strict, possible, well_named
 from .place import Place, Walk, growth_of
 from .references import References
-from .spelling import WRONG, checked, is_proto, spelled, type_name
-from .type_keyword import nullable, one_type, typed
+from .spelling import WRONG, check_keywords, is_proto, respell, type_name
+from .type_keyword import give_type, nullable, one_type
 from .vocabulary import LISTS, MAPS, OPEN_OR_CLOSED, SINGLES, SUBSCHEMAS, Schema, child
-from .words import described
+from .words import describe
 
 MAX_NESTING = 200  # JSON levels that are read at all
 MAX_LEVELS = 64  # schemas inside schemas that are written
@@ -37,25 +37,25 @@ EMPTY = b'{"type":"object","properties":{}}'
 Step = Callable[[Schema, Place], Schema]
 
 STEPS: tuple[Step, ...] = (
-    inlined,
-    spelled,
-    checked,
-    merged,
-    chosen,
+    inline_references,
+    respell,
+    check_keywords,
+    drop_all_of,
+    fit_unions,
     const_as_enum,
-    rooted,
+    make_root_object,
     one_type,
     nullable,
-    plain_enum,
-    typed,
-    plain_format,
-    filled,
+    write_plain_enum,
+    give_type,
+    drop_format,
+    fill_items,
     possible,
     well_named,
-    required,
-    strict,
-    known_only,
-    documented,
+    fit_required,
+    make_strict,
+    keep_known,
+    describe_properties,
 )
 
 
@@ -71,7 +71,7 @@ def compile_schema(schema: bytes, form: SchemaForm, grows: bool = True) -> Compi
     return Compiled(schema)  # equal bytes were seen before; a caller that compares with `is` gets its own bytes back
 
 
-def _compiled(schema: bytes, form: SchemaForm, grows: bool) -> Compiled:
+def _compile_tool(schema: bytes, form: SchemaForm, grows: bool) -> Compiled:
     try:
         deep = _nesting(schema)
         value = msgspec.json.decode(schema) if deep <= MAX_NESTING else None
@@ -79,19 +79,19 @@ def _compiled(schema: bytes, form: SchemaForm, grows: bool) -> Compiled:
         return _unreadable(f"is not JSON that can be read ({error})", form)
     if deep > MAX_NESTING:
         return _unreadable(f"is nested {deep} levels deep, {MAX_NESTING} are read", form)
-    return _settled(schema, value, form, growth_of(len(schema)) if grows else 0)
+    return _settle(schema, value, form, growth_of(len(schema)) if grows else 0)
 
 
-_remembered = remembered(_compiled)
+_remembered = remembered(_compile_tool)
 
 
 def _unreadable(why: str, form: SchemaForm) -> Compiled:
-    empty = _settled(EMPTY, msgspec.json.decode(EMPTY), form, 0)
+    empty = _settle(EMPTY, msgspec.json.decode(EMPTY), form, 0)
     note = SchemaNote("", f"put an object without properties in place of the schema, which {why}", "content")
     return Compiled(empty.json, (note, *empty.notes))
 
 
-def _settled(schema: bytes, value: Any, form: SchemaForm, growth: int) -> Compiled:
+def _settle(schema: bytes, value: Any, form: SchemaForm, growth: int) -> Compiled:
     notes: list[SchemaNote] = []
     names: dict[str, str] = {}
     for _ in range(MAX_PASSES):
@@ -159,7 +159,7 @@ def _cut(node: Schema, place: Place) -> Schema:
     if not deeper:
         return node
     kept = {key: value for key, value in node.items() if key not in deeper and key != "required"}
-    worded = described(kept, "Goes on below.")
+    worded = describe(kept, "Goes on below.")
     return place.changed(worded, f"cut what is nested deeper than {MAX_LEVELS} schemas", "content")
 
 

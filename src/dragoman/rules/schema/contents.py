@@ -6,19 +6,19 @@ from typing import Any
 
 from .place import Place
 from .type_keyword import type_of
-from .vocabulary import Schema, kinds, listing, renamed, without
-from .words import described, sentence
+from .vocabulary import Schema, kinds, listing, rename_keyword, without
+from .words import describe, sentence
 
 
 def const_as_enum(node: Schema, place: Place) -> Schema:
     """One allowed value as a list of one, if `const` is not read."""
     if place.form.const or "const" not in node:
         return node
-    out = {**renamed(node, "const", "enum"), "enum": [node["const"]]}
+    out = {**rename_keyword(node, "const", "enum"), "enum": [node["const"]]}
     return place.changed(out, "wrote const as an enum of one value")
 
 
-def plain_enum(node: Schema, place: Place) -> Schema:
+def write_plain_enum(node: Schema, place: Place) -> Schema:
     """An enum of non-empty strings, if no other is read; other values go into the description. Null may stand among
     the values of a type that may be null."""
     values = listing(node, "enum")
@@ -33,28 +33,28 @@ def plain_enum(node: Schema, place: Place) -> Schema:
         return node
     out = {**node, "enum": kept} if kept else without(node, "enum")
     return place.changed(
-        described(out, 'May be "".'), "moved the empty string from enum into the description", "metadata"
+        describe(out, 'May be "".'), "moved the empty string from enum into the description", "metadata"
     )
 
 
 def _in_words(node: Schema, values: list[Any], place: Place) -> Schema:
-    rest = described(without(node, "enum"), sentence("enum", values))
+    rest = describe(without(node, "enum"), sentence("enum", values))
     found = {type_of(value) for value in values}
     if "type" not in rest and len(found) == 1:
         rest = {"type": found.pop(), **rest}
     return place.changed(rest, "moved enum into the description: only strings can be listed", "metadata")
 
 
-def plain_format(node: Schema, place: Place) -> Schema:
+def drop_format(node: Schema, place: Place) -> Schema:
     """The node without a format its type does not have here."""
     name = node.get("format")
     if not isinstance(name, str) or place.form.reads_format(kinds(node), name):
         return node
-    worded = described(without(node, "format"), sentence("format", name))
+    worded = describe(without(node, "format"), sentence("format", name))
     return place.changed(worded, f"moved the format {name} into the description", "metadata")
 
 
-def filled(node: Schema, place: Place) -> Schema:
+def fill_items(node: Schema, place: Place) -> Schema:
     """The node with `items` if it is an array and the form wants them."""
     wants = place.form.array_items
     if wants is None or "array" not in kinds(node) or isinstance(node.get("items"), dict):
@@ -74,5 +74,5 @@ def _of_prefix(node: Schema, prefix: list[Any], place: Place) -> Schema:
         if isinstance(each, dict) and each not in different:
             different.append(each)
     items = {"anyOf": different} if len(different) > 1 else different[0] if different else {}
-    worded = described({**without(node, "prefixItems", "items"), "items": items}, sentence("prefixItems", prefix))
+    worded = describe({**without(node, "prefixItems", "items"), "items": items}, sentence("prefixItems", prefix))
     return place.changed(worded, "wrote prefixItems as items of any of their kinds", "metadata")

@@ -14,12 +14,12 @@ from .merging import both
 from .place import Place
 from .references import MISSING
 from .vocabulary import DEFINITIONS, Schema, kinds, without
-from .words import described
+from .words import describe
 
 MOST_HOPS = 64
 
 
-def inlined(node: Schema, place: Place) -> Schema:
+def inline_references(node: Schema, place: Place) -> Schema:
     """The node without its `$ref`, if the form cannot take it as it is."""
     ref = node.get("$ref")
     if not isinstance(ref, str):
@@ -28,9 +28,9 @@ def inlined(node: Schema, place: Place) -> Schema:
     rooted = place.is_root and place.form.typing is not Typing.FREE
     misplaced = place.form.defs_alone and ref != "#" and not ref.startswith("#/$defs/")
     if place.walk.inline or lost or rooted or misplaced:
-        done = opened(node, place)
+        done = open_references(node, place)
         return _without_unused(done, place) if rooted and not place.walk.inline else done
-    return node if place.form.ref_siblings or len(node) == 1 else _uncrowded(node, ref, place)
+    return node if place.form.ref_siblings or len(node) == 1 else _clear_siblings(node, ref, place)
 
 
 def _without_unused(root: Schema, place: Place) -> Schema:
@@ -44,14 +44,14 @@ def _without_unused(root: Schema, place: Place) -> Schema:
     return without(root, *kept) | {word: definitions for word, definitions in kept.items() if definitions}
 
 
-def _uncrowded(node: Schema, ref: str, place: Place) -> Schema:
+def _clear_siblings(node: Schema, ref: str, place: Place) -> Schema:
     """A reference without siblings: written out together with them, or alone if writing it out would not end."""
     if not place.walk.references.is_recursive(ref):
-        return opened(node, place)
+        return open_references(node, place)
     return place.changed({"$ref": ref}, "left out what stands beside $ref", "metadata")
 
 
-def opened(node: Schema, place: Place) -> Schema:
+def open_references(node: Schema, place: Place) -> Schema:
     """The node with the definition in place of its `$ref`, and that one's, to the end."""
     for _ in range(MOST_HOPS):
         ref = node.get("$ref")
@@ -65,9 +65,7 @@ def _step(node: Schema, ref: str, place: Place) -> Schema:
     walk, rest = place.walk, without(node, "$ref")
     target = walk.references.target(ref)
     if target is MISSING:
-        return place.changed(
-            described(rest, f"See {ref}."), f"left out $ref {ref}, which leads nowhere here", "content"
-        )
+        return place.changed(describe(rest, f"See {ref}."), f"left out $ref {ref}, which leads nowhere here", "content")
     if isinstance(target, bool):
         return place.changed(rest, f"left out $ref {ref}, which names no more than {str(target).lower()}")
     if ref in place.trail and (walk.references.is_recursive(ref) or not walk.inline):
@@ -88,5 +86,5 @@ def _outline(target: Schema) -> Schema:
 
 
 def _cut(node: Schema, name: str, place: Place) -> Schema:
-    worded = described(node, "The root schema again." if name == "#" else f"Same shape as {name}.")
+    worded = describe(node, "The root schema again." if name == "#" else f"Same shape as {name}.")
     return place.changed(worded, f"cut the reference to {name}: the schema would not end, or grow too large", "content")

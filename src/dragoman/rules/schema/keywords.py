@@ -5,17 +5,17 @@ from __future__ import annotations
 from .compiled import Loses
 from .place import Place
 from .vocabulary import ANNOTATIONS, DEFINITIONS, Schema, without
-from .words import described, sentence
+from .words import describe, sentence
 
 
-def known_only(node: Schema, place: Place) -> Schema:
+def keep_known(node: Schema, place: Place) -> Schema:
     """The node with the form's keywords alone."""
     for key in [key for key in node if _is_refused(key, place)]:
         rest = without(node, key)
         if key in DEFINITIONS:
             node = place.changed(rest, f"left out {key}, each definition is written where it is used")
             continue
-        worded = described(rest, sentence(key, node[key]))
+        worded = describe(rest, sentence(key, node[key]))
         did = f"left out {key}" if worded is rest else f"moved {key} into the description"
         node = place.changed(worded, did, _loss(key, worded=worded is not rest, value=node[key]))
     return node

@@ -14,7 +14,7 @@ import msgspec
 
 from .place import Place
 from .vocabulary import ANNOTATIONS, DEFINITIONS, Schema, kinds
-from .words import described, sentence
+from .words import describe, sentence
 
 MISS = object()
 encode_sorted = msgspec.json.Encoder(order="deterministic").encode
@@ -27,17 +27,17 @@ def both(first: Schema, second: Schema, place: Place) -> Schema:
         if key not in out:
             out[key] = value
         elif out[key] != value and key not in ANNOTATIONS:
-            out = _reconciled(out, key, value, place)
+            out = _reconcile(out, key, value, place)
     return out
 
 
-def _reconciled(out: Schema, key: str, value: Any, place: Place) -> Schema:
+def _reconcile(out: Schema, key: str, value: Any, place: Place) -> Schema:
     join = JOINS.get(key)
     result = join(out[key], value) if join else MISS
     if result is not MISS:
         return {**out, key: result}
     place.note(f"could not join two different values of {key}", "content")
-    return described(out, sentence(key, value))
+    return describe(out, sentence(key, value))
 
 
 def _maps(first: Any, second: Any) -> Any:
@@ -54,18 +54,18 @@ def _each(first: Any, second: Any) -> Any:
     return False if first is False or second is False else {"allOf": [first, second]}
 
 
-def _known(first: Any, second: Any) -> Any:
+def _merge_known(first: Any, second: Any) -> Any:
     return {**second, **first} if isinstance(first, dict) and isinstance(second, dict) else MISS
 
 
-def _added(first: Any, second: Any) -> Any:
+def _unite(first: Any, second: Any) -> Any:
     if not isinstance(first, list) or not isinstance(second, list):
         return first if isinstance(first, list) else second
     holds = _membership(first)
     return first + [item for item in second if not holds(item)]
 
 
-def _shared(first: Any, second: Any) -> Any:
+def _intersect(first: Any, second: Any) -> Any:
     if not isinstance(first, list) or not isinstance(second, list):
         return MISS
     holds = _membership(second)
@@ -104,12 +104,12 @@ def _is_number(value: Any) -> bool:
 
 JOINS: dict[str, Callable[[Any, Any], Any]] = {
     **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), _maps),
-    **dict.fromkeys(DEFINITIONS, _known),
+    **dict.fromkeys(DEFINITIONS, _merge_known),
     **dict.fromkeys(("items", "additionalProperties", "contains", "propertyNames"), _each),
-    **dict.fromkeys(("required", "allOf", "propertyOrdering"), _added),
+    **dict.fromkeys(("required", "allOf", "propertyOrdering"), _unite),
     **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), _tighter(max)),
     **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), _tighter(min)),
     **dict.fromkeys(("nullable", "uniqueItems"), lambda first, second: first is True or second is True),
-    "enum": _shared,
+    "enum": _intersect,
     "type": _types,
 }

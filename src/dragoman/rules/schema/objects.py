@@ -30,7 +30,7 @@ def well_named(node: Schema, place: Place) -> Schema:
     odd = [name for name in fields if pattern and not re.fullmatch(pattern, name)]
     if not odd:
         return node
-    new = {name: _fresh(name, pattern or "", place) for name in odd}
+    new = {name: _make_fresh(name, pattern or "", place) for name in odd}
     place.note("renamed " + ", ".join(f"{name} to {new[name]}" for name in odd))
     out = {**node, "properties": {new.get(name, name): value for name, value in fields.items()}}
     for key in ("required", "propertyOrdering"):
@@ -39,7 +39,7 @@ def well_named(node: Schema, place: Place) -> Schema:
     return out
 
 
-def _fresh(name: str, pattern: str, place: Place) -> str:
+def _make_fresh(name: str, pattern: str, place: Place) -> str:
     """A name of the right form that nothing else in the schema has; the same for the same name everywhere."""
     walk = place.walk
     if name in walk.names:
@@ -57,7 +57,7 @@ def _fresh(name: str, pattern: str, place: Place) -> str:
     return fresh
 
 
-def required(node: Schema, place: Place) -> Schema:
+def fit_required(node: Schema, place: Place) -> Schema:
     """`required` with declared names only, and not at all when nothing is."""
     if not isinstance(node.get("required"), list):
         return node
@@ -67,11 +67,11 @@ def required(node: Schema, place: Place) -> Schema:
         place.note("left undeclared names out of required", "metadata")
         return {**node, "required": kept} if kept else without(node, "required")
     if kept or place.form.empty_required:
-        return _ordered(node, place)
+        return _order(node, place)
     return place.changed(without(node, "required"), "left out required, which was empty")
 
 
-def _ordered(node: Schema, place: Place) -> Schema:
+def _order(node: Schema, place: Place) -> Schema:
     """propertyOrdering, too, with declared names only."""
     listed, fields = names(node, "propertyOrdering"), mapping(node, "properties")
     kept = [name for name in listed if name in fields]
@@ -80,17 +80,17 @@ def _ordered(node: Schema, place: Place) -> Schema:
     return place.changed({**node, "propertyOrdering": kept}, "left undeclared names out of propertyOrdering", "order")
 
 
-def strict(node: Schema, place: Place) -> Schema:
+def make_strict(node: Schema, place: Place) -> Schema:
     """An object as strict mode wants it: closed, and with every property required, optional ones nullable."""
     if place.form.some_required and _describes_object(node):
         node = _some_required(node, place)
     if place.form.strict is Strictness.OFF or "$ref" in node or not _describes_object(node):
         return node
-    node = _closed(node, place)
+    node = _close(node, place)
     return _all_required(node, place) if place.form.strict is Strictness.ALL else node
 
 
-def documented(node: Schema, place: Place) -> Schema:
+def describe_properties(node: Schema, place: Place) -> Schema:
     """A description for every property, and the schema of further properties for an object inside another: some chat
     templates read both of every schema."""
     if not place.form.documented:
@@ -111,7 +111,7 @@ def _describes_object(node: Schema) -> bool:
     return "object" in kinds(node) or ("type" not in node and is_object(node))
 
 
-def _closed(node: Schema, place: Place) -> Schema:
+def _close(node: Schema, place: Place) -> Schema:
     before = node.get("additionalProperties")
     if before is False:
         return node
@@ -144,7 +144,7 @@ def _or_null(value: Any) -> Any:
     return with_null(value) if isinstance(value, dict) and not allows_null(value) else value
 
 
-def rooted(node: Schema, place: Place) -> Schema:
+def make_root_object(node: Schema, place: Place) -> Schema:
     """The root as an object, if the form wants one."""
     if not place.is_root or place.form.typing is Typing.FREE:
         return node

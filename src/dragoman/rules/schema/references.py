@@ -69,14 +69,14 @@ class References(msgspec.Struct, eq=False):
     def _circles(self) -> frozenset[str]:
         if self._recursive is None:
             links = {ref: _refs(self.target(ref)) for ref in _refs(self._root)}
-            self._recursive = frozenset(_trimmed(_turned(_trimmed(links))))
+            self._recursive = frozenset(_trim(_turn_round(_trim(links))))
         return self._recursive
 
     def _resolved(self, ref: str) -> Any:
         if ref == "#":
             return self._root
         if ref.startswith("#/"):
-            return _followed(self._root, ref[2:])
+            return _follow(self._root, ref[2:])
         if ref.startswith("#"):
             return self._anchored().get(ref[1:], MISSING)
         return MISSING
@@ -93,7 +93,7 @@ def _refs(value: Any) -> set[str]:
     return {node["$ref"] for node in values(value) if isinstance(node.get("$ref"), str)}
 
 
-def _turned(links: dict[str, set[str]]) -> dict[str, set[str]]:
+def _turn_round(links: dict[str, set[str]]) -> dict[str, set[str]]:
     """The same graph with every arrow reversed."""
     back: dict[str, set[str]] = {ref: set() for ref in links}
     for ref, further in links.items():
@@ -102,9 +102,9 @@ def _turned(links: dict[str, set[str]]) -> dict[str, set[str]]:
     return back
 
 
-def _trimmed(links: dict[str, set[str]]) -> dict[str, set[str]]:
+def _trim(links: dict[str, set[str]]) -> dict[str, set[str]]:
     """The graph less all that leads to an end: what remains leads into a circle."""
-    back = _turned(links)
+    back = _turn_round(links)
     left = {ref: len(further & links.keys()) for ref, further in links.items()}
     ends = [ref for ref, count in left.items() if not count]
     while ends:
@@ -117,7 +117,7 @@ def _trimmed(links: dict[str, set[str]]) -> dict[str, set[str]]:
     return {ref: links[ref] & left.keys() for ref in left}
 
 
-def _followed(value: Any, pointer: str) -> Any:
+def _follow(value: Any, pointer: str) -> Any:
     for raw in pointer.split("/"):
         step = unquote(raw).replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and step in value:

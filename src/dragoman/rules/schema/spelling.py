@@ -12,7 +12,7 @@ from typing import Any
 
 from .place import Place
 from .references import values
-from .vocabulary import LISTS, MAPS, NICKNAMES, OPEN_OR_CLOSED, SINGLES, TYPES, Schema, renamed, without
+from .vocabulary import LISTS, MAPS, NICKNAMES, OPEN_OR_CLOSED, SINGLES, TYPES, Schema, rename_keyword, without
 
 SNAKE = {
     "any_of": "anyOf",
@@ -43,19 +43,19 @@ def _is_upper(name: str) -> bool:
     return name.isupper() and name.lower() in TYPES
 
 
-def spelled(node: Schema, place: Place) -> Schema:
+def respell(node: Schema, place: Place) -> Schema:
     """The node in the form's spelling."""
     if place.walk.proto or place.form.upper_types:
         for old, new in SNAKE.items():
             if old in node and new not in node:
-                node = place.changed(renamed(node, old, new), f"wrote {old} as {new}")
+                node = place.changed(rename_keyword(node, old, new), f"wrote {old} as {new}")
     kind = node.get("type")
     if isinstance(kind, str) and _is_upper(kind) and not place.form.upper_types:
         node = place.changed({**node, "type": kind.lower()}, f"wrote the type {kind} in lower case")
     return node
 
 
-def checked(node: Schema, place: Place) -> Schema:
+def check_keywords(node: Schema, place: Place) -> Schema:
     """The node with every known keyword holding what that keyword holds."""
     if not place.form.checked:
         return node
@@ -66,12 +66,12 @@ def checked(node: Schema, place: Place) -> Schema:
             node = place.changed(
                 without(node, key), f"left out {key}, its value is not one that {key} takes", "metadata"
             )
-        elif not _same(right, node[key], place):
+        elif not _is_same(right, node[key], place):
             node = place.changed({**node, key: right}, f"corrected the value of {key}")
     return node
 
 
-def _same(right: Any, value: Any, place: Place) -> bool:
+def _is_same(right: Any, value: Any, place: Place) -> bool:
     """Whether a correction corrects nothing (True is not 1); protocol buffers write large numbers in quotes."""
     if place.form.upper_types and isinstance(value, str) and isinstance(right, int | float | str):
         return True
@@ -84,12 +84,12 @@ def _modern(node: Schema, place: Place) -> Schema:
         if not isinstance(node.get(key), bool):
             continue
         strict = node[key] and bound in node
-        node = renamed(without(node, key), bound, key) if strict else without(node, key)
+        node = rename_keyword(without(node, key), bound, key) if strict else without(node, key)
         place.note(f"wrote {key} as a number" if strict else f"left out {key}, which bounds nothing")
     if isinstance(node.get("items"), list):
-        node = renamed(node, "items", "prefixItems")
+        node = rename_keyword(node, "items", "prefixItems")
         if "additionalItems" in node:
-            node = renamed(node, "additionalItems", "items")
+            node = rename_keyword(node, "additionalItems", "items")
         place.note("wrote a list of items as prefixItems")
     return node
 

@@ -7,7 +7,7 @@ from typing import Any
 from .form import Nullable, Typing
 from .place import Place
 from .vocabulary import Schema, is_null, is_object, kinds, listing, without
-from .words import described
+from .words import describe
 
 # Keywords that speak about values of one type; all others speak about any value.
 ABOUT = {
@@ -40,7 +40,7 @@ def one_type(node: Schema, place: Place) -> Schema:
         return place.changed(out, "wrote the list of types as one type")
     if "anyOf" in place.form.unions and "anyOf" not in node:
         return place.changed(_split(out, real), "wrote the list of types as anyOf")
-    out = described(out, f"Type: {' or '.join(real)}.")
+    out = describe(out, f"Type: {' or '.join(real)}.")
     return place.changed(out, "kept the first of several types", "content")
 
 
@@ -75,7 +75,7 @@ def nullable(node: Schema, place: Place) -> Schema:
     if node["nullable"] is not True or place.is_root:
         return place.changed(rest, "left out nullable")
     if way is Nullable.WORDS:
-        return place.changed(described(rest, "May be null."), "moved nullable into the description", "metadata")
+        return place.changed(describe(rest, "May be null."), "moved nullable into the description", "metadata")
     return place.changed(with_null(rest), "wrote nullable as a type")
 
 
@@ -116,12 +116,12 @@ def with_null(node: Schema) -> Schema:
     return {**outside, "anyOf": [without(node, *outside), {"type": "null"}]}
 
 
-def typed(node: Schema, place: Place) -> Schema:
+def give_type(node: Schema, place: Place) -> Schema:
     """The node with a type, if every node must have one."""
     if place.form.typing is not Typing.ALWAYS:
         return node
     if kinds(node) == ("null",) and place.form.nullable in (Nullable.KEYWORD, Nullable.WORDS):
-        worded = described({**node, "type": "string", "nullable": True}, "Always null.")
+        worded = describe({**node, "type": "string", "nullable": True}, "Always null.")
         return place.changed(worded, "wrote the type null as a string that may be null", "metadata")
     if "type" in node or node.keys() & {"anyOf", "oneOf", "allOf", "$ref"}:
         return node
@@ -130,7 +130,7 @@ def typed(node: Schema, place: Place) -> Schema:
         or_null = place.form.type_lists and kind != "null" and None in listing(node, "enum")
         declared = [kind, "null"] if or_null else kind
         return place.changed({"type": declared, **node}, f"added the type {kind}, which the schema implies")
-    worded = described({"type": "string", **node}, "Any JSON value, written as JSON.")
+    worded = describe({"type": "string", **node}, "Any JSON value, written as JSON.")
     return place.changed(worded, "added the type string: a value of any type cannot be declared", "content")
 
 

@@ -86,7 +86,7 @@ def without(node: Schema, *keys: str) -> Schema:
     return {key: value for key, value in node.items() if key not in keys}
 
 
-def renamed(node: Schema, old: str, new: str) -> Schema:
+def rename_keyword(node: Schema, old: str, new: str) -> Schema:
     """The node with one keyword renamed, in its place."""
     return {new if key == old else key: value for key, value in node.items() if key == old or key != new}
 

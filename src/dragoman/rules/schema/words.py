@@ -18,7 +18,7 @@ LONGEST = 300
 Sentence = Callable[[Any], str]
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """A value as compact JSON, cut if it would drown the description."""
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
@@ -27,25 +27,25 @@ def shown(value: Any) -> str:
 def series(values: Any) -> str:
     """Values with commas between."""
     if not isinstance(values, list):
-        return shown(values)
-    text = ", ".join(shown(value) for value in values[:50])
+        return show_value(values)
+    text = ", ".join(show_value(value) for value in values[:50])
     return text if len(text) <= LONGEST and len(values) <= 50 else text[: LONGEST - 1] + "…"
 
 
 def _count(bound: str, what: str) -> Sentence:
-    return lambda value: f"{bound} {shown(value)} {what if value != 1 else what.removesuffix('s')}."
+    return lambda value: f"{bound} {show_value(value)} {what if value != 1 else what.removesuffix('s')}."
 
 
 def _properties(bound: str) -> Sentence:
-    return lambda value: f"{bound} {shown(value)} {'property' if value == 1 else 'properties'}."
+    return lambda value: f"{bound} {show_value(value)} {'property' if value == 1 else 'properties'}."
 
 
-def _plain(before: str) -> Sentence:
-    return lambda value: f"{before} {value if isinstance(value, str) else shown(value)}."
+def _phrase(before: str) -> Sentence:
+    return lambda value: f"{before} {value if isinstance(value, str) else show_value(value)}."
 
 
 def _json(before: str) -> Sentence:
-    return lambda value: f"{before} {shown(value)}."
+    return lambda value: f"{before} {show_value(value)}."
 
 
 def _flag(sentence: str) -> Sentence:
@@ -53,13 +53,13 @@ def _flag(sentence: str) -> Sentence:
 
 
 def _schema(before: str) -> Sentence:
-    return lambda value: "" if isinstance(value, bool) or not value else f"{before} {shown(value)}."
+    return lambda value: "" if isinstance(value, bool) or not value else f"{before} {show_value(value)}."
 
 
 def _patterns(value: Any) -> str:
     if not isinstance(value, dict):
         return ""
-    return " ".join(f"Properties whose name matches {key} follow {shown(each)}." for key, each in value.items())
+    return " ".join(f"Properties whose name matches {key} follow {show_value(each)}." for key, each in value.items())
 
 
 def _dependencies(value: Any) -> str:
@@ -68,15 +68,15 @@ def _dependencies(value: Any) -> str:
     return " ".join(f"With {key} goes {series(needs)}." for key, needs in value.items())
 
 
-def _enumerated(value: Any) -> str:
+def _enumerate(value: Any) -> str:
     if isinstance(value, list) and len(value) == 1:
-        return f"Must be {shown(value[0])}."
+        return f"Must be {show_value(value[0])}."
     return f"One of: {series(value)}."
 
 
 SENTENCES: dict[str, Sentence] = {
-    "pattern": _plain("Must match pattern"),
-    "format": _plain("Format:"),
+    "pattern": _phrase("Must match pattern"),
+    "format": _phrase("Format:"),
     "minLength": _count("At least", "characters"),
     "maxLength": _count("At most", "characters"),
     "minItems": _count("At least", "items"),
@@ -94,14 +94,14 @@ SENTENCES: dict[str, Sentence] = {
     "default": _json("Default:"),
     "example": _json("Example:"),
     "examples": lambda value: f"Examples: {series(value)}.",
-    "const": lambda value: f"Must be {shown(value)}.",
-    "enum": _enumerated,
+    "const": lambda value: f"Must be {show_value(value)}.",
+    "enum": _enumerate,
     "nullable": _flag("May be null."),
     "deprecated": _flag("Deprecated."),
     "readOnly": _flag("Read only."),
     "writeOnly": _flag("Write only."),
-    "contentEncoding": _plain("Encoded as"),
-    "contentMediaType": _plain("Media type:"),
+    "contentEncoding": _phrase("Encoded as"),
+    "contentMediaType": _phrase("Media type:"),
     "not": _schema("Must not match"),
     "if": _schema("If it matches"),
     "then": _schema("Then it follows"),
@@ -129,7 +129,7 @@ def sentence(keyword: str, value: Any) -> str:
     return say(value) if say else ""
 
 
-def described(node: Schema, text: str) -> Schema:
+def describe(node: Schema, text: str) -> Schema:
     """The node with a sentence at the end of its description, unless it says so already."""
     present = node.get("description")
     present = present.rstrip() if isinstance(present, str) else ""

@@ -143,7 +143,7 @@ def _has_breakpoint(message: Message) -> bool:
 def _mark(messages: list[Message], places: list[int], hint: CacheHint, notes: list[Note]) -> None:
     for at in places:
         message = messages[at]
-        messages[at] = marked = _marked(message, hint)
+        messages[at] = marked = _place_mark(message, hint)
         if marked is not message:
             notes.append(Note(_DID, message, kind="added", after=hint))
 
@@ -211,7 +211,7 @@ def _ends_of_turns(conversation: Conversation) -> list[int]:
     return ends[::-1]
 
 
-def _marked(message: Message, hint: CacheHint) -> Message:
+def _place_mark(message: Message, hint: CacheHint) -> Message:
     """The message with a hint on its last part that takes one. A breakpoint stands inside a result."""
     for at in range(len(message.parts) - 1, -1, -1):
         part = message.parts[at]

@@ -40,7 +40,7 @@ def foreign_field(conversation: Conversation, context: Context) -> Rewrite:
     facts, settings, extras = context.facts, conversation.settings, conversation.extras
     notes: list[Note] = []
     if extras is not None and extras.dialect == facts.dialect:
-        extras = _own(extras, facts, notes)
+        extras = _keep_own(extras, facts, notes)
     nulls = tuple(name for name in settings.nulls if context.translated or not is_foreign(name, facts))
     if len(nulls) < len(settings.nulls):
         gone = [name for name in settings.nulls if name not in nulls]
@@ -53,7 +53,7 @@ def foreign_field(conversation: Conversation, context: Context) -> Rewrite:
     )
 
 
-def _own(extras: Extras, facts: Facts, notes: list[Note]) -> Extras | None:
+def _keep_own(extras: Extras, facts: Facts, notes: list[Note]) -> Extras | None:
     fields = {name: value for name, value in extras.fields.items() if not is_foreign(name, facts)}
     for name, value in extras.fields.items():
         if name not in fields:

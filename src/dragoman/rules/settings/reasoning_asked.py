@@ -68,11 +68,11 @@ def reasoning_asked(conversation: Conversation, context: Context) -> Rewrite:
             did = "asked for the thoughts, which the client expects"
             notes.append(Note(did, key="thinking", kind="added", before=settings.thinking, after=shown))
     if facts.thinking_apart:
-        conversation = _asked_apart(conversation, facts, notes)
+        conversation = _ask_apart(conversation, facts, notes)
     return rewrite_settings(conversation, notes, **changes)
 
 
-def _asked_apart(conversation: Conversation, facts: Facts, notes: list[Note]) -> Conversation:
+def _ask_apart(conversation: Conversation, facts: Facts, notes: list[Note]) -> Conversation:
     """With the field that keeps the thinking out of the text."""
     extras = conversation.extras or Extras(facts.dialect, {})
     if extras.dialect != facts.dialect or facts.thinking_apart in extras.fields:

@@ -60,7 +60,7 @@ def setting_name(conversation: Conversation, context: Context) -> Rewrite:
         _report(settings.seed_as, facts.seed_name, notes)
     thinking = settings.thinking
     if thinking is not None and _is_misnamed(thinking.wire_form, facts):
-        changes["thinking"] = _respelled(thinking, facts.thinking_as, notes)
+        changes["thinking"] = _respell(thinking, facts.thinking_as, notes)
         _report(thinking.wire_form, facts.thinking_as, notes)
     form = settings.response_format
     if form is not None and form.wire_form and form.wire_form in facts.refused_settings:
@@ -72,7 +72,7 @@ def setting_name(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, settings=replace(settings, **changes), extras=extras), tuple(notes))
 
 
-def _respelled(thinking: Thinking, fields: str, notes: list[Note]) -> Thinking:
+def _respell(thinking: Thinking, fields: str, notes: list[Note]) -> Thinking:
     """In other fields. An effort has no room in a mere switch, so it goes."""
     if thinking.effort is not None and fields == SWITCH_FIELD:
         note = f"left out the effort: the target knows only `{fields}`"

@@ -32,7 +32,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import EFFORT_CONFIG, EFFORT_FIELD, Thinking
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
-from dragoman.rules.asked_thinking import CONFIG_FIELD, drop_thinking_fields, formed_thinking, is_off, says_nothing
+from dragoman.rules.asked_thinking import CONFIG_FIELD, drop_thinking_fields, form_thinking, is_off, says_nothing
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import can_be_asked
 from dragoman.rules.rewriting import rewrite_settings
@@ -58,8 +58,8 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
     thinking = settings.thinking
     if thinking is None or _is_own_word(thinking, context):
         return Rewrite(conversation)
-    meant = _switched_on(thinking, facts) if context.translated and thinking.visible else thinking
-    formed = formed_thinking(meant, settings, facts, bool(conversation.tools)) if can_be_asked(facts) else None
+    meant = _switch_on(thinking, facts) if context.translated and thinking.visible else thinking
+    formed = form_thinking(meant, settings, facts, bool(conversation.tools)) if can_be_asked(facts) else None
     if formed == thinking:
         return Rewrite(conversation)
     did = "left out the request to think" if formed is None else "asked for thinking in the target's form"
@@ -102,7 +102,7 @@ def _is_own_word(thinking: Thinking, context: Context) -> bool:
     return bool(further) and further <= set(facts.known_settings) and not thinking.adaptive
 
 
-def _switched_on(thinking: Thinking, facts: Facts) -> Thinking:
+def _switch_on(thinking: Thinking, facts: Facts) -> Thinking:
     """The wish to see thoughts, which a model that does not think by itself fulfils only if it is told to think."""
     by_itself = facts.reasoning_default and facts.thinking_form is not ThinkingForm.OPEN
     if not says_nothing(thinking) or by_itself or facts.thinking_form not in _SWITCHED_ON:

@@ -66,7 +66,7 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
         return rewrite_settings(conversation, notes, **changes)
     if choice is None:
         return Rewrite(conversation)
-    formed = _formed(choice, facts)
+    formed = _form(choice, facts)
     loses = Loss.METADATA
     if formed == choice:
         if not _is_odd(choice, facts):
@@ -84,15 +84,15 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_settings(conversation, [note], tool_choice=formed)
     if formed is None and choice.mode is ChoiceMode.NONE and not _wants_tools(conversation, facts):
         return _without_tools(done)
-    return _only_chosen(done, choice, facts) if _stands_for_some(choice, formed) else done
+    return _keep_chosen(done, choice, facts) if _stands_for_some(choice, formed) else done
 
 
 def _wants_tools(conversation: Conversation, facts: Facts) -> bool:
     """Must the tools stay because of calls in the history?"""
-    return not conversation.tools or bool(_called(conversation, facts))
+    return not conversation.tools or bool(_find_called(conversation, facts))
 
 
-def _called(conversation: Conversation, facts: Facts) -> set[str]:
+def _find_called(conversation: Conversation, facts: Facts) -> set[str]:
     """The tools that must stay declared because the history calls them."""
     if facts.undeclared_tools is Stance.ACCEPTS:
         return set()
@@ -111,9 +111,9 @@ def _stands_for_some(choice: ToolChoice, formed: ToolChoice | None) -> bool:
     return choice.mode is ChoiceMode.NAMED and formed is not None and formed.mode is ChoiceMode.REQUIRED
 
 
-def _only_chosen(done: Rewrite, choice: ToolChoice, facts: Facts) -> Rewrite:
+def _keep_chosen(done: Rewrite, choice: ToolChoice, facts: Facts) -> Rewrite:
     """The tools that may be called, if they are declared beside others."""
-    tools, names = done.conversation.tools, {*choice.names, *_called(done.conversation, facts)}
+    tools, names = done.conversation.tools, {*choice.names, *_find_called(done.conversation, facts)}
     kinds = {kind for kind, _ in choice.vendor}
     kept = tuple([tool for tool in tools if (tool.name in names if isinstance(tool, Tool) else tool.kind in kinds)])
     if len(kept) in (0, len(tools)) or (choice.names and not any(_is_named(tool, choice) for tool in kept)):
@@ -132,7 +132,7 @@ def _is_odd(choice: ToolChoice, facts: Facts) -> bool:
     return refused and choice.wire_form in ODD_SPELLINGS
 
 
-def _formed(choice: ToolChoice, facts: Facts) -> ToolChoice | None:
+def _form(choice: ToolChoice, facts: Facts) -> ToolChoice | None:
     if choice.mode is ChoiceMode.NATIVE:
         return choice
     unnamed = not choice.names and choice.origin is not None and choice.origin.dialect != facts.dialect

@@ -28,7 +28,7 @@ from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, kept, plain_text, respell, rewrite_messages, without_empty
+from dragoman.rules.rewriting import Edit, edit, plain_text, respell, reuse_unchanged, rewrite_messages, without_empty
 from dragoman.rules.rule import rule
 
 
@@ -49,7 +49,7 @@ def _as_string(message: Message) -> Edit | None:
     if message.role is TOOL:
         if not any(map(_is_list, message.parts)):
             return None
-        parts = kept(message.parts, [_result(part) for part in message.parts])
+        parts = reuse_unchanged(message.parts, [_result(part) for part in message.parts])
         if parts is message.parts:
             return None
         single = all(type(part) is Result and len(part.parts) == 1 for part in message.parts)

@@ -38,10 +38,10 @@ from dragoman.rules.rule import rule
     loses=Loss.NOTHING,
 )
 def many_thoughts(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _merged)
+    return rewrite_messages(conversation, _merge)
 
 
-def _merged(message: Message) -> Edit | None:
+def _merge(message: Message) -> Edit | None:
     thoughts = [part for part in message.parts if type(part) is Reasoning and part.state is None]
     if len(thoughts) < 2 or len({part.field for part in thoughts}) == len(thoughts):
         return None

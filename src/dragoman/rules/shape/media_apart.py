@@ -30,7 +30,7 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, Part, Result, Text
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, kept, plain_text, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, plain_text, reuse_unchanged, rewrite_messages
 from dragoman.rules.rule import rule
 
 
@@ -42,11 +42,11 @@ from dragoman.rules.rule import rule
     turnwise=lambda context: True,
 )
 def media_apart(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _sorted if context.facts.media_apart else _texts_first)
+    return rewrite_messages(conversation, _sort if context.facts.media_apart else _texts_first)
 
 
 def _texts_first(message: Message) -> Edit | None:
-    parts = kept(message.parts, [_with_texts_first(part) for part in message.parts])
+    parts = reuse_unchanged(message.parts, [_with_texts_first(part) for part in message.parts])
     return (
         None if parts is message.parts else edit(replace(message, parts=parts), "put the text of a result before media")
     )
@@ -56,12 +56,12 @@ def _with_texts_first(part: Part) -> Part:
     if type(part) is not Result:
         return part
     texts = [inner for inner in part.parts if type(inner) is Text]
-    parts = kept(part.parts, texts + [inner for inner in part.parts if type(inner) is not Text])
+    parts = reuse_unchanged(part.parts, texts + [inner for inner in part.parts if type(inner) is not Text])
     return part if parts is part.parts else replace(part, parts=parts)
 
 
-def _sorted(message: Message) -> Edit | None:
-    parts = kept(message.parts, [_result(part) for part in _apart(message.parts)])
+def _sort(message: Message) -> Edit | None:
+    parts = reuse_unchanged(message.parts, [_result(part) for part in _apart(message.parts)])
     if parts is message.parts:
         return None
     return edit(replace(message, parts=parts, listed=False), "put media before the text")

@@ -50,11 +50,11 @@ def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     if not thinks(conversation.settings, facts):
         return Rewrite(conversation)
     if facts.reasoning_required in NEEDS_FILLED:
-        return _filled(conversation, facts)
-    return _turned_off(conversation, facts)
+        return _fill(conversation, facts)
+    return _turn_off(conversation, facts)
 
 
-def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
+def _fill(conversation: Conversation, facts: Facts) -> Rewrite:
     filler = Reasoning(text=_FILLER, field=facts.reasoning_field)
     demanding = find_demanding(conversation.messages, facts.reasoning_required)
 
@@ -68,7 +68,7 @@ def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
     return rewrite_indexed(conversation, fill)
 
 
-def _turned_off(conversation: Conversation, facts: Facts) -> Rewrite:
+def _turn_off(conversation: Conversation, facts: Facts) -> Rewrite:
     before = conversation.settings.thinking
     by_budget = facts.thinking_form is ThinkingForm.BUDGET or (before is not None and before.budget is not None)
     if not by_budget or not _loop_without_thinking(conversation.messages):

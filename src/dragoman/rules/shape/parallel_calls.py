@@ -46,7 +46,7 @@ def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
     split: list[Message] = []
     for message in conversation.messages:
         if split and message.role is Role.TOOL:
-            messages += _interleaved(split, message)
+            messages += _interleave(split, message)
             split = []
             continue
         messages += split
@@ -70,7 +70,7 @@ def _one_by_one(message: Message) -> list[Message]:
     return [first, *(Message(Role.ASSISTANT, (call,), message.at, message.span) for call in calls[1:])]
 
 
-def _interleaved(calling: list[Message], answers: Message) -> list[Message]:
+def _interleave(calling: list[Message], answers: Message) -> list[Message]:
     """Each call with its results after it. Results of other calls come last."""
     results: dict[str, list[Part]] = {}
     for part in answers.parts:

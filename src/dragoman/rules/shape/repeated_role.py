@@ -67,7 +67,7 @@ def _close(run: list[Message], messages: list[Message], notes: list[Note], flat:
     if len(run) < 2:
         messages.extend(run)
         return
-    one = merged(run, flat)
+    one = merge_run(run, flat)
     messages.append(one)
     loses = Loss.NOTHING if all(_keeps(one, message) for message in run) else Loss.METADATA
     notes += [
@@ -85,7 +85,7 @@ def _keeps(one: Message, message: Message) -> bool:
     )
 
 
-def merged(run: list[Message], flat: bool = False) -> Message:
+def merge_run(run: list[Message], flat: bool = False) -> Message:
     """One turn of several. A name that not all of them have goes. `flat`: the target takes no list of texts."""
     first = _with_members(run)
     parts = tuple(part for message in run for part in message.parts)

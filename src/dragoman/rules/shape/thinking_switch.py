@@ -28,7 +28,7 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, Thinking
-from dragoman.rules.asked_thinking import drop_thinking_fields, formed_thinking
+from dragoman.rules.asked_thinking import drop_thinking_fields, form_thinking
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import can_be_asked
 from dragoman.rules.rewriting import rewrite_settings
@@ -49,7 +49,7 @@ def thinking_switch(conversation: Conversation, context: Context) -> Rewrite:
     thinking = conversation.settings.thinking
     if _asks(thinking) if wanted else _declines(thinking):
         return Rewrite(conversation)
-    switched = formed_thinking(Thinking(on=wanted), conversation.settings, context.facts, bool(conversation.tools))
+    switched = form_thinking(Thinking(on=wanted), conversation.settings, context.facts, bool(conversation.tools))
     extras = drop_thinking_fields(conversation.extras)
     if switched == thinking and extras is conversation.extras:
         return Rewrite(conversation)  # as far as this model can be asked

@@ -36,10 +36,10 @@ from dragoman.rules.rule import rule
     top_level=True,
 )
 def empty_description(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_tools(conversation, _described)
+    return rewrite_tools(conversation, _describe)
 
 
-def _described(tool: Tool) -> tuple[Tool, Note] | None:
+def _describe(tool: Tool) -> tuple[Tool, Note] | None:
     if tool.description != EMPTY:
         return None
     return replace(tool, description=None), Note(f"left out the empty description of {tool.name}", key=tool.place)

@@ -31,9 +31,9 @@ from dragoman.conversation.settings import ResponseFormat
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, kept, rewrite_parts
+from dragoman.rules.rewriting import Swap, reuse_unchanged, rewrite_parts
 from dragoman.rules.rule import rule
-from dragoman.rules.schema import FORMS, Compiled, SchemaForm, compile_schema, renamed_arguments
+from dragoman.rules.schema import FORMS, Compiled, SchemaForm, compile_schema, rename_arguments
 from dragoman.rules.schema.weight import weight
 
 NO_ARGUMENTS = b'{"type":"object","properties":{}}'
@@ -58,7 +58,9 @@ def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     renamed: dict[str, dict[str, str]] = {}
     room = _Room()
-    tools = kept(conversation.tools, [_compiled(tool, facts, notes, renamed, room) for tool in conversation.tools])
+    tools = reuse_unchanged(
+        conversation.tools, [_compile_tool(tool, facts, notes, renamed, room) for tool in conversation.tools]
+    )
     form = _format(conversation.settings.response_format, facts, notes)
     if not notes:
         return Rewrite(conversation)
@@ -68,7 +70,7 @@ def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
     changed = replace(conversation, tools=tools, settings=settings)
     if not renamed:
         return Rewrite(changed, tuple(notes))
-    history = rewrite_parts(changed, lambda message, part: _renamed_call(part, renamed))
+    history = rewrite_parts(changed, lambda message, part: _rename_call(part, renamed))
     undo = Undo(keys={new: own for names in renamed.values() for new, own in names.items()})
     return Rewrite(history.conversation, (*notes, *history.notes), undo)
 
@@ -82,7 +84,7 @@ class _Room:
         self.left = MAX_TOTAL_GROWTH
 
 
-def _compiled(
+def _compile_tool(
     tool: Tool | NativeTool, facts: Facts, notes: list[Note], renamed: dict[str, dict[str, str]], room: _Room
 ) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.custom:
@@ -92,9 +94,9 @@ def _compiled(
         notes.append(Note(did, key=tool.place, loses=Loss.NOTHING, after=NO_ARGUMENTS))
         tool = replace(tool, schema=NO_ARGUMENTS)
     if tool.strict is not None and facts.strict_tools is Stance.REFUSES:
-        tool = _unmarked(tool, notes, "the target has no strict mode")
+        tool = _unmark(tool, notes, "the target has no strict mode")
     if tool.strict and facts.strict_optional is Stance.REFUSES and tool.schema and weight(tool.schema).optional:
-        tool = _unmarked(tool, notes, "the target's strict mode has no optional fields")
+        tool = _unmark(tool, notes, "the target's strict mode has no optional fields")
     form = facts.schema_form if facts.schema_as else facts.schema_form_in.get(tool.schema_as, facts.schema_form)
     compiled = _compile(tool.schema, facts, form, bool(tool.strict), room.left > 0)
     if compiled is None:
@@ -107,7 +109,7 @@ def _compiled(
     if compiled is None:
         return tool
     if tool.strict and compiled.loses == "content":
-        tool = _unmarked(tool, notes, "its schema cannot be made strict")
+        tool = _unmark(tool, notes, "its schema cannot be made strict")
         compiled = _compile(tool.schema, facts, form, False, room.left > 0)
     if compiled is None or tool.schema is None or compiled.json == tool.schema:
         return tool
@@ -133,7 +135,7 @@ def _form(facts: Facts, name: str, strict: bool) -> SchemaForm:
     return (_SPARE if facts.empty_required is Stance.REFUSES else FORMS)[own]
 
 
-def _unmarked(tool: Tool, notes: list[Note], why: str) -> Tool:
+def _unmark(tool: Tool, notes: list[Note], why: str) -> Tool:
     notes.append(
         Note(f"sent {tool.name} without `strict`: {why}", key=tool.place, loses=Loss.METADATA, before=tool.strict)
     )
@@ -165,11 +167,11 @@ def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> Res
     return replace(form, schema=compiled.json)
 
 
-def _renamed_call(part: Part, renamed: dict[str, dict[str, str]]) -> Swap | None:
+def _rename_call(part: Part, renamed: dict[str, dict[str, str]]) -> Swap | None:
     """Calls of the history use the names of the schema that the target gets."""
     if type(part) is not Call or part.name not in renamed:
         return None
-    arguments = renamed_arguments(part.arguments, {own: new for new, own in renamed[part.name].items()})
+    arguments = rename_arguments(part.arguments, {own: new for new, own in renamed[part.name].items()})
     if arguments == part.arguments:
         return None
     return Swap((replace(part, arguments=arguments),), "renamed arguments as in the schema", Loss.NOTHING)

@@ -36,11 +36,11 @@ LEGACY = "functions"
 def tool_wrapper(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
-    tools = tuple([_wrapped(tool, facts, notes) for tool in conversation.tools])
+    tools = tuple([_wrap(tool, facts, notes) for tool in conversation.tools])
     return Rewrite(replace(conversation, tools=tools), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _wrapped(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
+def _wrap(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool):
         return tool
     wrapper = tool.wrapper if tool.wrapper in (facts.tool_wrapper, *facts.tool_wrappers, LEGACY) else facts.tool_wrapper
