@@ -252,6 +252,58 @@ CASES |= {
         "gemini", shown_inline("image/jpg", b"\xff\xd8\xff\xe0"), GEMINI, arrives=("image/jpeg",), rules=("media-form",)
     ),
 }
+SHOT: Wire = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+
+
+def failed(*content: Wire) -> Wire:
+    """A request of Messages with the result of a call that failed."""
+    use = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": list(content)}
+    turns = ({"role": "assistant", "content": [use]}, {"role": "user", "content": [result]})
+    return asked(HI, *turns, max_tokens=9, tools=[{"name": "look", "input_schema": {"type": "object"}}])
+
+
+def cited(form: str, content: bytes) -> Wire:
+    file = document("facts", form, content)
+    file["document"]["citations"] = {"enabled": True}
+    return converse(("user", [{"text": "Hi"}, file]))
+
+
+CASES |= {
+    # vellum-ai/vellum-assistant#18387
+    "a picture of a failure": Awkward(
+        "anthropic",
+        failed({"type": "text", "text": "No such page."}, SHOT),
+        (*CLAUDE, "bedrock-anthropic/us.anthropic.claude-opus-4-8"),
+        arrives=("No such page.", "iVBORw0KGgo=", "error"),
+        gone=("[image",),
+        rules=("refused-part",),
+    ),
+    "nothing but a picture of a failure": Awkward(
+        "anthropic",
+        failed(SHOT),
+        CLAUDE,
+        arrives=("[image: see the next message]", "iVBORw0KGgo=", "error"),
+        rules=("refused-part",),
+    ),
+    # boto/boto3#4726
+    "a text to be cited, as bytes": Awkward(
+        "bedrock",
+        cited("txt", b"The lake is deep."),
+        CONVERSE[:2],
+        arrives=('"source":{"text":"The lake is deep."}',),
+        rules=("off-schema",),
+    ),
+    "a PDF to be cited": Awkward("bedrock", cited("pdf", b"%PDF-1.4"), CONVERSE[:2], arrives=('"bytes"',)),
+    # elastic/kibana#277821
+    "tools that nobody declared": Awkward(
+        "bedrock",
+        {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "toolConfig": {}},
+        CONVERSE,
+        gone=("toolConfig",),
+        rules=("empty-tools",),
+    ),
+}
 
 
 @pytest.mark.parametrize(

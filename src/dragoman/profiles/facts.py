@@ -400,6 +400,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     mistyped_media: Annotated[Stance, Meta(description="a picture whose bytes are of another type than it says")] = (
         UNKNOWN
     )
+    error_media: Annotated[Stance, Meta(description="media in a result that is marked as an error")] = ACCEPTS
     duplicate_titles: Annotated[Stance, Meta(description="a name that two documents of a request share")] = ACCEPTS
     lone_document: Annotated[Stance, Meta(description="a user turn of documents without a text")] = ACCEPTS
     duplicate_documents: Annotated[Stance, Meta(description="an id that two documents of a request share")] = ACCEPTS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+
 import msgspec
 
 from dragoman.conversation.conversation import Ask, Conversation
@@ -126,8 +128,21 @@ def _repair_medium(kind: str, medium: Fields) -> tuple[Fields, str] | None:
     linked = link_literal(source["bytes"]) if source["bytes"].startswith(_DATA_URL) else None
     if isinstance(linked, Inline):
         return {**medium, "source": b'{"bytes":%b}' % linked.data}, "source/bytes"
+    if kind == MediaKind.DOCUMENT:
+        text = _cited_text(medium, source["bytes"])
+        return None if text is None else ({**medium, "source": b'{"text":%b}' % text}, "source/bytes")
     form = _picture_format(medium, source["bytes"]) if kind == MediaKind.IMAGE else ""
     return ({**medium, "format": quote(form)}, "format") if form else None
+
+
+def _cited_text(medium: Fields, literal: Json) -> Json | None:
+    """The text of a document that is to be cited. Converse takes the bytes of one for a PDF (boto3#4726)."""
+    if text_of(medium.get("format")) != "txt" or (fields_of(medium.get("citations")) or {}).get("enabled") != b"true":
+        return None
+    try:
+        return quote(b64decode(text_of(literal), validate=True).decode())
+    except ValueError:
+        return None
 
 
 def _picture_format(medium: Fields, literal: Json) -> str:

@@ -281,7 +281,7 @@ def _parse_tool_config(raw: bytes) -> tuple[MeantTools, ToolChoice | None, Mappi
     if raw[:1] != b"{":
         raise MalformedRequest("toolConfig is not an object", at=f"/{TOOL_CONFIG}")
     wire = split_members(raw, f"/{TOOL_CONFIG}")
-    tools = parse_tools(bytes(wire.pop("tools", b"")))
+    tools = parse_tools(bytes(wire.pop("tools", b"" if wire else b"[]")))
     choice = bytes(wire.pop("toolChoice", b"null"))
     rest = {f"{TOOL_CONFIG}.{key}": bytes(value) for key, value in wire.items()}
     found = None if choice == b"null" else parse_choice(choice)

@@ -219,6 +219,11 @@ def _check_results(turn: ClaudeTurn, before: ClaudeTurn | None) -> None:
                 f"Found multiple `tool_result` blocks with id: {call_id}"
             )
         seen.add(call_id)
+        content = block.get("content")
+        if block.get("is_error") and isinstance(content, list) and any(one["type"] != "text" for one in content):
+            raise AnthropicRefusal(
+                f"messages.{i}.content.{j}.tool_result: all content must be type `text` if `is_error` is true"
+            )
 
 
 def _check_server_results(turns: list[ClaudeTurn]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.anthropic.models import claude_model
+from dragoman.emulators.bedrock.refusals import BedrockRefusal
 
 Block = dict[str, Any]
 _LIMIT = 4096
@@ -109,8 +110,23 @@ def _block(kind: str, content: Any) -> list[Block]:
             source = {"type": "base64", "media_type": f"image/{content['format']}", "data": content["source"]["bytes"]}
             return [{"type": "image", "source": source}]
         case "document":
+            _check_cited(content)
             return [{"type": "document", "source": _document_source(content["source"]), "title": content["name"]}]
     return []
+
+
+def _check_cited(document: Block) -> None:
+    """Documents whose words are to be cited. Bytes are taken for a PDF: https://github.com/boto/boto3/issues/4726"""
+    if (document.get("citations") or {}).get("enabled") and "bytes" in document["source"]:
+        if document.get("format", "pdf") not in ("pdf", "txt"):
+            raise BedrockRefusal(
+                "Unsupported document format. Only txt and pdf formats are supported when citations are enabled"
+            )
+        if document.get("format") == "txt":
+            raise BedrockRefusal(
+                "The model returned the following errors: messages.0.content.1.image.source.bytes: The PDF specified "
+                "was not valid."
+            )
 
 
 def _thinking(content: Block) -> Block:

@@ -2,12 +2,12 @@
 
 Media becomes a line of text that says what was there, in a translation also media of no byte; a drawing in SVG becomes
 its text. A PDF as `image_url`, and other media under the name of another kind or type, is given as what its type says,
-or as what its bytes show. Media in a tool's
-result moves to a user turn after the results if the target takes it there, and media of the model's own turn to the
-user turn that follows. A picture beside the content of that turn (`images`) does so too, unless the target may see it
-there. A refusal becomes text, and a document that is text becomes that text. Citations are left out. Of a block of a
-provider's own, such as the result of a web search or a summary, the words stay as text (`words`); what only its
-provider can read goes, and so does a block without words. `drop` leaves such blocks out.
+or as what its bytes show. Media in a tool's result moves to a user turn after the results if the target takes it there
+alone, be it because the result is marked as an error, and media of the model's own turn to the user turn that follows.
+A picture beside the content of that turn (`images`) does so too, unless the target may see it there. A refusal becomes
+text, and a document that is text becomes that text. Citations are left out. Of a block of a provider's own, such as the
+result of a web search or a summary, the words stay as text (`words`); what only its provider can read goes, and so does
+a block without words. `drop` leaves such blocks out.
 
 Loses content if there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
 whose words stay, and media that moves lose metadata; media given as another kind, or a document as text, loses nothing.
@@ -285,7 +285,8 @@ def _take_refused(message: Message, facts: Facts, notes: list[Note]) -> tuple[Me
         if not isinstance(result, Result):
             parts.append(result)
             continue
-        out = [part for part in result.parts if isinstance(part, Media) and _movable(part, message, facts)]
+        alone = result.is_error and facts.error_media is REFUSES
+        out = [part for part in result.parts if isinstance(part, Media) and _movable(part, message, facts, alone)]
         if not out:
             parts.append(result)
             continue
@@ -308,6 +309,8 @@ def _take_refused(message: Message, facts: Facts, notes: list[Note]) -> tuple[Me
     return (replace(message, parts=tuple(parts)), taken) if taken else (message, [])
 
 
-def _movable(part: Media, message: Message, facts: Facts) -> bool:
+def _movable(part: Media, message: Message, facts: Facts, alone: bool = False) -> bool:
+    """Does the target take it in a turn of the user's and not where it is? `alone`: only texts may stand there."""
     medium = facts.medium(part.kind.value)
-    return _stances(medium)[message.role] is REFUSES and not _is_refused(Role.USER, part, medium, facts)
+    stays = not alone and _stances(medium)[message.role] is not REFUSES
+    return not stays and not _is_refused(Role.USER, part, medium, facts)
