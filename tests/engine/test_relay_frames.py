@@ -129,6 +129,18 @@ def test_usage_that_the_client_did_not_ask_for_is_taken_out(name: str, size: int
     assert frames.skipped == 0
 
 
+def test_a_role_of_no_word_is_left_out() -> None:
+    """MiniMax's chunks have one (MiniMax-M2.5#2), and SDKs that check the role of each chunk raise."""
+    chunk = {
+        "id": "1",
+        "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "delta": {"role": "", "content": "x"}}],
+    }
+    relay = RelayFrames(None, IN_ANSWER | IN_CHOICE, check_plain_chunk, rewrite=MisreadChunks())
+    out = relay.feed(b"data: " + json.dumps(chunk).encode() + b"\n\n") + relay.close()
+    assert json.loads(out[6:])["choices"] == [{"index": 0, "delta": {"content": "x"}}]
+
+
 def test_a_verdict_on_words_that_were_sent_is_no_chunk_of_the_client() -> None:
     """Azure's filter, if it judges while the model writes: choices without a delta, also after the last one."""
     verdict = {"content_filter_results": {"hate": {"filtered": True}}, "content_filter_offsets": {"check_offset": 0}}

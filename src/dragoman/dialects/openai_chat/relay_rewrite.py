@@ -34,7 +34,7 @@ class PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class PlainDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    role: str | None = None
+    role: Literal["assistant"] | None = None
     content: str | None = None
     refusal: str | None = None
     reasoning: str | None = None
@@ -75,8 +75,12 @@ _WORDS_IN = frozenset({"delta", "message", "text"})
 """Where servers write what a choice says."""
 
 
+class _OpenDelta(msgspec.Struct, gc=False):
+    role: Literal["assistant"] | None = None
+
+
 class _OpenChoice(msgspec.Struct, gc=False):
-    delta: dict[str, msgspec.Raw]
+    delta: _OpenDelta
     index: int
     finish_reason: Nothing = None
 
@@ -107,8 +111,10 @@ def _says_something(choice: dict[str, Any]) -> bool:
 
 def _with_delta(choice: dict[str, Any]) -> dict[str, Any]:
     choice = {**choice, "index": choice["index"] if isinstance(choice.get("index"), int) else 0}
-    if isinstance(choice.get("delta"), dict):
-        return choice
+    delta = choice.get("delta")
+    if isinstance(delta, dict):
+        unsaid = delta.get("role") == ""  # MiniMax; SDKs that check it fail
+        return {**choice, "delta": {name: delta[name] for name in delta if name != "role"}} if unsaid else choice
     message, text = choice.pop("message", None), choice.pop("text", None)
     return {**choice, "delta": message if isinstance(message, dict) else {"content": text} if text else {}}
 
