@@ -247,3 +247,44 @@ def test_a_message_that_clients_cannot_read_is_written_anew(members: Any, meant:
 def test_an_answer_that_clients_can_read_keeps_its_members(name: str, body: Any) -> None:
     wire = json.dumps({**body, "more": 1}).encode().replace(b"1}", b"1.50}")
     assert b'"more": 1.50' in Translation(name, name, completes=True).whole(wire)
+
+
+ITEM = {"type": "message", "id": "i", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}
+RESPONSE = {"id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed", "output": [ITEM]}
+
+
+@pytest.mark.parametrize(
+    ("members", "meant"),
+    [
+        ({"output": [{**ITEM, "content": "Hi"}]}, {"text": "Hi"}),
+        (
+            {"output": [{"type": "function_call", "call_id": "a", **CALL, "arguments": {"a": 1}}]},
+            {"arguments": '{"a": 1}'},
+        ),
+        ({"usage": {"prompt_tokens": 7, "completion_tokens": 3}}, {"text": "Hi", "tokens": 7}),
+    ],
+)
+def test_a_response_that_clients_cannot_read_is_written_anew(members: Any, meant: dict[str, Any]) -> None:
+    told = _anew("openai-responses", {**RESPONSE, **members})
+    (item,) = told["output"]
+    found = {**item, **(item.get("content") or [{}])[0], "tokens": (told["usage"] or {}).get("input_tokens")}
+    assert {member: found[member] for member in meant} == meant
+
+
+def _item(kind: str, index: int, **item: Any) -> Any:
+    return {"type": f"response.output_item.{kind}", "output_index": index, "item": item}
+
+
+@pytest.mark.parametrize("index", [0, 3])
+def test_items_under_one_index_are_told_once(index: int) -> None:
+    """Servers count the calls apart from the message, or not at all; the end repeats all of them in their order."""
+    calls = [{"type": "function_call", "id": f"fc_{at}", "call_id": f"call_{at}", **CALL} for at in (1, 2)]
+    wire = _data(
+        _item("added", index, **ITEM | {"content": []}),
+        {"type": "response.output_text.delta", "output_index": index, "content_index": 0, "delta": "Hi"},
+        _item("done", index, **ITEM),
+        *(_item(kind, index, **call) for call in calls for kind in ("added", "done")),
+        {"type": "response.completed", "response": {**RESPONSE, "output": [ITEM, *calls]}},
+    )
+    parser = dialect("openai-responses").answers.stream_parser(None)
+    assert _said([*parser.feed(wire), *parser.close()]) == ([b'"Hi"'], ["f", "f"], [{"a": 1}, {"a": 1}])

@@ -66,6 +66,43 @@ class ResponsesStreamEvent(msgspec.Struct, gc=False):
 decode_event = msgspec.json.Decoder(ResponsesStreamEvent).decode
 
 
+class _ReadContent(msgspec.Struct, gc=False):
+    """What clients read of a content without a look at its type."""
+
+    type: str
+    text: str | msgspec.UnsetType = msgspec.UNSET
+    refusal: str | None = None
+    annotations: list[Raw] | None = None
+
+
+class _ReadItem(msgspec.Struct, gc=False):
+    type: str
+    content: list[_ReadContent] | None = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: Raw = ABSENT
+
+
+class _ReadCounts(msgspec.Struct, gc=False):
+    input_tokens: int
+    output_tokens: int
+
+
+class _ReadResponse(msgspec.Struct, gc=False):
+    output: list[_ReadItem]
+    usage: _ReadCounts | None = None
+
+
+_read_response = msgspec.json.Decoder(_ReadResponse).decode
+
+
+def check_read_response(body: bytes) -> None:
+    """Raise DecodeError for a response that clients cannot read. A search for tools has an object as its arguments."""
+    for item in _read_response(body).output:
+        if item.type == "function_call" and bytes(item.arguments)[:1] == b"{":
+            raise msgspec.DecodeError("arguments that are no text")
+
+
 def objects(raw: Raw | bytes | None) -> list[dict[str, bytes]]:
     """The objects of a list, each as raw members without nulls."""
     text = bytes(raw) if raw is not None else b""
@@ -156,6 +193,8 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
     _called: bool = False
     _refused: bool = False
     _surrogates: SurrogateMender = msgspec.field(default_factory=SurrogateMender)
+    _finished: set[bytes] = set()
+    """The ids of the items that are done. Some servers give all of them the same index."""
 
     def take(self, frame: bytes, out: list[Event]) -> bool:
         """Take one event of a stream. False if it cannot be decoded."""
@@ -187,7 +226,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
             self.over = True
             out.append(Failed(Failure(FailureKind.SERVER, f"The response was {status} and gives no reason.", 502)))
             return True
-        if "output" not in response:
+        if "output" not in response and status not in _FINISHED:
             return False
         self._start(response, out, whole=True)
         self._end(response, out)
@@ -228,7 +267,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         self.over = True
         for index, item in enumerate(objects(response.get("output"))):
             found = self._items.get(index)
-            if found is None or not found.ended:
+            if (found is None or not found.ended) and self._finished.isdisjoint(_ids_of(item)):
                 self._finish_item(index, item, out)
         self._surrogates.flush(out)
         for held in self._items.values():
@@ -368,7 +407,9 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         item.open.pop(index, None)
 
     def _done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
-        self._finish_item(wire.output_index, present(wire.item), out)
+        item = present(wire.item)
+        self._finished |= _ids_of(item)
+        self._finish_item(wire.output_index, item, out)
 
     def _finish_item(self, index: int, item: Mapping[str, bytes], out: list[Event]) -> None:
         """A whole item: everything in it that has not been emitted yet."""
@@ -382,7 +423,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         finish(self, found, item, out)
 
     def _finish_message(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
-        contents = objects(item.get("content"))
+        contents = _contents(item.get("content", b""))
         sizes = [max(len(content.get("text", b"")) - 2, 0) for content in contents]
         strays = _strays(found, sizes)
         for index, content in enumerate(contents):
@@ -442,6 +483,16 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
     def _keep(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         opaque = Opaque(kind=text_in(item.get("type")), json=render_object(item), origin=self.origin)
         out.append(OpaqueBlock(0, self._begin(), opaque))
+
+
+def _contents(content: bytes) -> list[dict[str, bytes]]:
+    """The contents of a message. Some servers write a text that is alone as it is."""
+    return [{"type": b'"output_text"', "text": content}] if content[:1] == b'"' else objects(content)
+
+
+def _ids_of(item: Mapping[str, bytes]) -> set[bytes]:
+    """The id by which an item is known again: of a call the one that its result names."""
+    return {identity} if (identity := item.get("call_id") or item.get("id") or b"") else set()
 
 
 def _tokens(logprobs: bytes) -> bytes | None:
@@ -510,7 +561,8 @@ def parse_usage(raw: bytes) -> Usage | None:
         return None
     inputs, outputs = details_in(counts, "input_tokens_details"), details_in(counts, "output_tokens_details")
     reasoning = count_in(outputs, "reasoning_tokens")
-    entered, output = count_in(counts, "input_tokens"), count_in(counts, "output_tokens")
+    entered = count_in(counts, "input_tokens") or count_in(counts, "prompt_tokens")
+    output = count_in(counts, "output_tokens") or count_in(counts, "completion_tokens")
     uncounted = count_in(counts, "total_tokens") - entered - output
     if reasoning and uncounted == reasoning:
         output += uncounted

@@ -35,7 +35,12 @@ from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser
 from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.answer_parse import THOUGHT, ResponsesAnswerParser, parse_answer
+from dragoman.dialects.openai_responses.answer_parse import (
+    THOUGHT,
+    ResponsesAnswerParser,
+    check_read_response,
+    parse_answer,
+)
 from dragoman.dialects.openai_responses.answer_render import (
     ResponseFrame,
     complete_answer,
@@ -630,6 +635,7 @@ ANSWERS = AnswerCodec(
     ResponsesStreamRenderer,
     render_error,
     complete=complete_answer,
+    check_whole=check_read_response,
     streamed_text=WORDS,
     find_beginning=find_item,
     render_client_call=render_client_call,
