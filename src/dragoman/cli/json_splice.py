@@ -61,7 +61,7 @@ def splice(old: bytes, new: bytes) -> bytes:
     content = old.strip()
     start = old.index(content)
     try:
-        written = _merged(content, msgspec.json.decode(new), _style_of(content), 0)
+        written = _merge(content, msgspec.json.decode(new), _style_of(content), 0)
     except (msgspec.DecodeError, RecursionError):
         written = new
     return old[:start] + written + old[start + len(content) :]
@@ -75,7 +75,7 @@ def _style_of(text: bytes) -> _Style:
     return _Style(len(second) - len(second.lstrip(b" ")) or 2, colon, b",")
 
 
-def _merged(old: bytes, new: Any, style: _Style, depth: int) -> bytes:
+def _merge(old: bytes, new: Any, style: _Style, depth: int) -> bytes:
     value = msgspec.json.decode(old)
     if _encode(value) == _encode(new):
         return old
@@ -83,11 +83,11 @@ def _merged(old: bytes, new: Any, style: _Style, depth: int) -> bytes:
     if isinstance(value, dict) and isinstance(new, dict):
         pieces = list(_members(old))
         if pieces and len(pieces) == len(value):  # a key that stands twice cannot be kept
-            return _joined(old, pieces, _object(pieces, value, new, style, depth), style)
+            return _join(old, pieces, _object(pieces, value, new, style, depth), style)
     elif isinstance(value, list) and isinstance(new, list):
         pieces = list(_items(old))
         if pieces:
-            return _joined(old, pieces, _list(pieces, new, style, depth), style)
+            return _join(old, pieces, _list(pieces, new, style, depth), style)
     return style.render(new, depth)
 
 
@@ -125,7 +125,7 @@ def _object(
 ) -> list[_TextPiece]:
     """The members that stayed, in their old order, and then the new ones."""
     kept = [
-        _TextPiece(piece.space, piece.key, _merged(piece.text, new[name], style, depth + 1))
+        _TextPiece(piece.space, piece.key, _merge(piece.text, new[name], style, depth + 1))
         for piece, name in zip(pieces, old, strict=True)
         if name in new
     ]
@@ -145,16 +145,16 @@ def _list(pieces: Sequence[_TextPiece], new: Sequence[Any], style: _Style, depth
     equal = [places[key].pop() if places.get(key := _encode(value)) else None for value in new]
     taken = {id(piece) for piece in equal}
     left = iter([piece for piece in pieces if id(piece) not in taken])
-    return [piece or _changed(next(left, None), value, style, depth) for piece, value in zip(equal, new, strict=True)]
+    return [piece or _change(next(left, None), value, style, depth) for piece, value in zip(equal, new, strict=True)]
 
 
-def _changed(old: _TextPiece | None, value: Any, style: _Style, depth: int) -> _TextPiece:
+def _change(old: _TextPiece | None, value: Any, style: _Style, depth: int) -> _TextPiece:
     if old is None:
         return _TextPiece(NEXT, b"", style.render(value, depth + 1))
-    return _TextPiece(old.space, b"", _merged(old.text, value, style, depth + 1))
+    return _TextPiece(old.space, b"", _merge(old.text, value, style, depth + 1))
 
 
-def _joined(old: bytes, before: Sequence[_TextPiece], after: Sequence[_TextPiece], style: _Style) -> bytes:
+def _join(old: bytes, before: Sequence[_TextPiece], after: Sequence[_TextPiece], style: _Style) -> bytes:
     """The container with its new pieces, spaced like the old ones."""
     if not after:
         return old[:1] + old[-1:]

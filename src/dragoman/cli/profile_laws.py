@@ -99,23 +99,23 @@ class _Trial:
         own = request.dialect == DEFAULT_DIALECT
         body = msgspec.json.encode({"model": self._target.model, **request.body})
         try:
-            first = self._compiled(body, request.dialect)
+            first = self._compile(body, request.dialect)
         except RequestError as fault:
             self.refused.append(f"{request.about}: {fault.message}")
             return
         words = self._refusal(first.body)
         self._try(Law.VALID, request, words == "", lambda: words)
         self._try(
-            Law.DETERMINISTIC, request, self._compiled(body, request.dialect).body == first.body, lambda: "it differs"
+            Law.DETERMINISTIC, request, self._compile(body, request.dialect).body == first.body, lambda: "it differs"
         )
-        again = self._compiled(first.body, DEFAULT_DIALECT)
+        again = self._compile(first.body, DEFAULT_DIALECT)
         self._try(Law.IDEMPOTENT, request, not again.changes, lambda: _rules(again))
         if own and self._refusal(body) == "":
             self._try(Law.IDENTITY, request, first.body == body, lambda: _rules(first))
         if own:
             self._try(Law.REPORTED, request, bool(first.changes) == (first.body != body), lambda: _rules(first))
 
-    def _compiled(self, body: bytes, dialect: DialectName) -> CompiledRequest:
+    def _compile(self, body: bytes, dialect: DialectName) -> CompiledRequest:
         return adapt(body, source=dialect, target=self._target.name, profiles=self._profiles)
 
     def _refusal(self, body: bytes) -> str:

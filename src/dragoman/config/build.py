@@ -204,7 +204,7 @@ def _secret(b: Builder, expected: inspect.CustomType, node: Node, path: str) -> 
 
 def _number(b: Builder, expected: inspect.IntType | inspect.FloatType, node: Node, path: str) -> Any:
     whole_number = isinstance(expected, inspect.IntType)
-    value = _unquoted(node)
+    value = _unquote(node)
     numeric = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")  # nor NaN
     if not numeric or (whole_number and isinstance(value, float)) or not _in_range(expected, value):
         return b.wrong_type(node, path, f"a {'whole ' if whole_number else ''}number{_range(expected)}")
@@ -231,11 +231,11 @@ def _range(expected: inspect.IntType | inspect.FloatType) -> str:
 
 
 def _flag(b: Builder, expected: inspect.BoolType, node: Node, path: str) -> Any:
-    value = _unquoted(node)
+    value = _unquote(node)
     return b.leaf(node, path, value) if isinstance(value, bool) else b.wrong_type(node, path, "true or false")
 
 
-def _unquoted(node: Node) -> Any:
+def _unquote(node: Node) -> Any:
     """The value of `"${PORT}"`, which may be a number although it is quoted: inside `{ }` YAML requires quotes."""
     return resolve_scalar(node.text) if node.variables and node.text is not None else node.value
 

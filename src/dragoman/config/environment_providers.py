@@ -37,9 +37,9 @@ def complete(config: Config, known: KnownNames, variables: Environment) -> Compl
     origins: dict[str, str] = {}
     providers = dict(config.providers)
     for name, provider in config.providers.items():
-        providers[name] = _completed(name, provider, known, variables, origins)
-    for name in _implied(config, known, variables):
-        providers[name] = _completed(name, Provider(profile=name), known, variables, origins)
+        providers[name] = _complete(name, provider, known, variables, origins)
+    for name in _find_implied(config, known, variables):
+        providers[name] = _complete(name, Provider(profile=name), known, variables, origins)
     _gateway(providers, known, variables, origins)
     default = config.default_model or _default_model(config, providers, variables, origins)
     models = config.models
@@ -49,7 +49,7 @@ def complete(config: Config, known: KnownNames, variables: Environment) -> Compl
     return Completed(replace(config, providers=providers, models=models, default_model=default), origins)
 
 
-def _implied(config: Config, known: KnownNames, variables: Environment) -> Iterator[str]:
+def _find_implied(config: Config, known: KnownNames, variables: Environment) -> Iterator[str]:
     """Profiles that a target names; if the file has no providers and models, those with a key."""
     defaults = {name for name in (config.default_model, config.default_audio_model) if name}
     for target in sorted({target for model in config.models.values() for target in _targets(model)} | defaults):
@@ -80,7 +80,7 @@ def _key_variable(profile: str, known: KnownNames, variables: Environment) -> st
     return next((name for name in known.variables_of(profile).key if variables.values.get(name)), None)
 
 
-def _completed(
+def _complete(
     name: str, provider: Provider, known: KnownNames, variables: Environment, origins: dict[str, str]
 ) -> Provider:
     """The provider with the key and the address that the environment has for its profile. Who names a project has

@@ -32,9 +32,9 @@ def add_key(text: str, name: str, entry: dict[str, Any], file: str) -> str:
     if name in (before.get(SECTION) or {}):
         raise InvalidConfig([Problem(f'{SECTION} already has "{name}"; choose another name or revoke it', file)])
     line = f"{_word(name)}: {_flow(entry)}"
-    after = _added(text, line)
+    after = _add(text, line)
     expected = {**before, SECTION: {**(before.get(SECTION) or {}), name: entry}}
-    return _verified(after, expected, file, f"add this under {SECTION}: by hand:\n  {line}")
+    return _verify(after, expected, file, f"add this under {SECTION}: by hand:\n  {line}")
 
 
 def remove_key(text: str, name: str, file: str) -> str:
@@ -44,8 +44,8 @@ def remove_key(text: str, name: str, file: str) -> str:
     if name not in keys:
         raise InvalidConfig([Problem(f'{SECTION} has no "{name}"; known: {", ".join(keys) or "none"}', file)])
     left = {other: entry for other, entry in keys.items() if other != name}
-    after = _removed(text, name)
-    return _verified(after, {**before, SECTION: left or None}, file, f"remove {SECTION}.{name} by hand")
+    after = _remove(text, name)
+    return _verify(after, {**before, SECTION: left or None}, file, f"remove {SECTION}.{name} by hand")
 
 
 def _mapping(text: str, file: str) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-def _verified(text: str, expected: dict[str, Any], file: str, by_hand: str) -> str:
+def _verify(text: str, expected: dict[str, Any], file: str, by_hand: str) -> str:
     try:
         found = parse_tree(text, file).plain()
     except InvalidConfig:
@@ -111,7 +111,7 @@ def _section(text: str) -> tuple[yaml.Node, yaml.Node] | None:
     return next(((key, value) for key, value in root.value if key.value == SECTION), None)
 
 
-def _added(text: str, line: str) -> str:
+def _add(text: str, line: str) -> str:
     found = _section(text)
     newline = "\r\n" if "\r\n" in text else "\n"
     if found is None:
@@ -151,7 +151,7 @@ def _line_end(text: str, node: yaml.Node) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _removed(text: str, name: str) -> str:
+def _remove(text: str, name: str) -> str:
     found = _section(text)
     assert found is not None
     value = found[1]

@@ -59,7 +59,7 @@ def load(
     loaded = parse(text, file=name or "environment", known=known, variables=variables, folder=folder)
     if missing := list(_missing(loaded)):
         raise InvalidConfig(missing)
-    exposed = _exposed(path, files, loaded)
+    exposed = _warn_of_exposure(path, files, loaded)
     return replace(loaded, file=name, warnings=(*warnings, *loaded.warnings, *exposed))
 
 
@@ -120,7 +120,7 @@ def _missing(loaded: Loaded) -> Iterator[Problem]:
         yield Problem(message, file, int(line) if line.isdigit() else 0)
 
 
-def _exposed(path: Path | None, env_files: Sequence[Path], loaded: Loaded) -> Iterator[str]:
+def _warn_of_exposure(path: Path | None, env_files: Sequence[Path], loaded: Loaded) -> Iterator[str]:
     """Warnings for files that contain keys and are readable by all users of this machine."""
     key_origins = " ".join(where for key, where in loaded.origins.items() if _KEY.fullmatch(key)) + " "
     origin_marks = {file: f"({file.name}) " for file in env_files} | (

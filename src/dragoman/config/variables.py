@@ -60,11 +60,11 @@ def parse_env(text: str) -> tuple[dict[str, str], list[int]]:
         if match is None:
             unread.append(number)
             continue
-        found[match[1]] = _unquoted(match[2].strip())
+        found[match[1]] = _unquote(match[2].strip())
     return found, unread
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     if text[:1] == "'" and (end := text.find("'", 1)) > 0:
         return text[1:end]
     if quoted := re.match(r'"((?:[^"\\]|\\.)*)"', text):

@@ -114,7 +114,7 @@ class EmulatorCore:
         """The response to a client whose request never arrived completely."""
         error = self.provider.render_fault(kind, None)
         self._record_unparsed("", "", {}, error)
-        return _planned(error)
+        return _plan(error)
 
     def _respond(
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes, *, generates: bool
@@ -129,11 +129,11 @@ class EmulatorCore:
             body = {"error": {"message": f"{HEADER}: {error}", "type": "emulator_error"}}
             refused = ErrorResponse(400, body)
             self._record_unparsed(method, path, headers, refused)
-            return _planned(refused)
+            return _plan(refused)
         request = self.provider.parse_request(method, path, query, headers, raw)
         if isinstance(request, ErrorResponse):
             self._record_unparsed(method, path, headers, request)
-            return _planned(request)
+            return _plan(request)
         return self._judge(request, fault, generates)
 
     def _judge(self, request: ReceivedRequest, fault: Fault | None, generates: bool) -> PlannedResponse:
@@ -259,14 +259,14 @@ class EmulatorCore:
 
     def _refuse(self, error: ErrorResponse, request: ReceivedRequest, verdict: str) -> PlannedResponse:
         self._record(request, verdict, error.status, error.body)
-        return _planned(error)
+        return _plan(error)
 
     def _record(self, request: ReceivedRequest, verdict: str, status: int, error_body: Any) -> None:
         self._add(
             RecordedRequest(
                 request.method,
                 request.path,
-                _masked(request.headers),
+                _mask(request.headers),
                 verdict,
                 status,
                 error_body,
@@ -279,7 +279,7 @@ class EmulatorCore:
     def _record_unparsed(
         self, method: str, path: str, headers: dict[str, str], error: ErrorResponse, verdict: str = "refused"
     ) -> None:
-        self._add(RecordedRequest(method, path, _masked(headers), verdict, error.status, error.body))
+        self._add(RecordedRequest(method, path, _mask(headers), verdict, error.status, error.body))
 
     def _add(self, record: RecordedRequest) -> None:
         self.records.append(record)
@@ -287,10 +287,10 @@ class EmulatorCore:
             self._on_record(record)
 
 
-def _masked(headers: dict[str, str]) -> dict[str, str]:
+def _mask(headers: dict[str, str]) -> dict[str, str]:
     return {name: "***" if name in _SECRETS else value for name, value in headers.items()}
 
 
-def _planned(error: ErrorResponse) -> PlannedResponse:
+def _plan(error: ErrorResponse) -> PlannedResponse:
     body = error.body.encode() if isinstance(error.body, str) else render_json(error.body)
     return PlannedResponse(error.status, error.content_type, body, headers=error.headers)

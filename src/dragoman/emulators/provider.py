@@ -361,71 +361,55 @@ class EmulatedProvider(Protocol):
     @property
     def stream_type(self) -> str:
         """Content type of a stream, e.g. "text/event-stream; charset=utf-8"."""
-        ...
 
     @property
     def example(self) -> tuple[str, Any]:
         """Path and JSON body of a small valid request, for `curl` and for smoke tests."""
-        ...
 
     @property
     def limit_form(self) -> LimitForm:
         """How the provider tells of its rate limits."""
-        ...
 
     def operation_of(self, method: str, path: str) -> Operation | None:
         """What the path is for, counted from the vendor's root. None if the provider does not serve it."""
-        ...
 
     def parse_request(
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
     ) -> ReceivedRequest | ErrorResponse:
         """The parsed request, or an error if the bytes are no JSON object. Only called for paths it serves."""
-        ...
 
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         """The error that the real service reports first; None if it accepts the request."""
-        ...
 
     def count_prompt(self, request: ReceivedRequest) -> int:
         """The tokens of the prompt."""
-        ...
 
     def thinks(self, request: ReceivedRequest) -> bool:
         """Whether the model may think before this answer. If not, its turn comes without thoughts."""
-        ...
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         """The JSON body of a whole answer."""
-        ...
 
     def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
         """The same answer as a stream: one item is one frame or comment, the terminator included."""
-        ...
 
     def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
         """The frame that ends a stream which fails after it began."""
-        ...
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         """A fault in this provider's words. `request` is None if it could not be parsed."""
-        ...
 
     def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
         """The prompt as the cache sees it; None if the provider is not known to cache."""
-        ...
 
     def list_models(self) -> Any:
         """The body of the model list."""
-        ...
 
     def count_tokens(self, request: ReceivedRequest) -> Any:
         """The body of the count-tokens endpoint. Only called for `Operation.COUNT`."""
-        ...
 
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         """Further headers of a 200: request id, rate limits; `content-type` if a stream is not of `stream_type`."""
-        ...
 
 
 @runtime_checkable
@@ -444,19 +428,15 @@ class ServesSockets(Protocol):
 
     def has_socket(self, path: str) -> bool:
         """Whether `GET` at this path may be upgraded."""
-        ...
 
     def has_lanes(self, path: str) -> bool:
         """Whether several conversations may share a connection, and answers be steered."""
-        ...
 
     def check_continued(self, body: dict[str, Any]) -> str:
         """Why a turn that names an earlier answer is refused; empty: it is not."""
-        ...
 
     def render_prepared(self, request: ReceivedRequest) -> Iterable[bytes]:
         """The stream of a turn that generates nothing."""
-        ...
 
 
 @runtime_checkable

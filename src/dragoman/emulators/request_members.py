@@ -40,14 +40,14 @@ def declared_functions(body: dict[str, Any]) -> list[tuple[str, str, Any]]:
     declared = body.get("tools") or (config.get("tools") if isinstance(config, dict) else None)
     found = []
     for tool in declared if isinstance(declared, list) else []:
-        for one in _unwrapped(tool):
+        for one in _unwrap(tool):
             schema = one.get("parameters") or one.get("parametersJsonSchema") or one.get("input_schema")
             schema = schema or (one.get("inputSchema") or {}).get("json") or one.get("parameters_json_schema") or {}
             found.append((str(one.get("name") or one.get("type")), str(one.get("description") or ""), schema))
     return found
 
 
-def _unwrapped(tool: Any) -> list[dict[str, Any]]:
+def _unwrap(tool: Any) -> list[dict[str, Any]]:
     if not isinstance(tool, dict):
         return []
     many = tool.get("functionDeclarations") or tool.get("function_declarations")

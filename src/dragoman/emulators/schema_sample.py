@@ -85,27 +85,27 @@ class _Sampler:
         """The schema that this one refers to: its `$ref`, its parts together, or the best alternative."""
         reference = schema.get("$ref")
         if isinstance(reference, str) and reference.startswith("#"):
-            return self._referred(reference)
+            return self._follow(reference)
         rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "allOf")}
         parts = schema.get("allOf")
         if isinstance(parts, list) and parts:
-            return _merged([rest, *(self._opened(part) for part in parts)])
+            return _merge([rest, *(self._open(part) for part in parts)])
         for key in ("anyOf", "oneOf"):
             members = schema.get(key)
             if isinstance(members, list) and members:
-                return _merged([rest, self._opened(self._alternative(members, depth))])
+                return _merge([rest, self._open(self._alternative(members, depth))])
         return None
 
-    def _referred(self, reference: str) -> Any:
+    def _follow(self, reference: str) -> Any:
         found = self._root
         for step in reference[1:].split("/")[1:]:
             step = step.replace("~1", "/").replace("~0", "~")
             found = found.get(step) if isinstance(found, dict) else None
         return found if found is not None else {}
 
-    def _opened(self, part: Any) -> Any:
+    def _open(self, part: Any) -> Any:
         reference = part.get("$ref") if isinstance(part, dict) else None
-        return self._referred(reference) if isinstance(reference, str) and reference.startswith("#") else part
+        return self._follow(reference) if isinstance(reference, str) and reference.startswith("#") else part
 
     def _alternative(self, members: list[Any], depth: int) -> Any:
         """The first alternative that says something; null if the value is deep already."""
@@ -180,7 +180,7 @@ class _Sampler:
         return [one for one, values in lists if self._hints.give_choice(values) is not None]
 
 
-def _merged(parts: list[Any]) -> dict[str, Any]:
+def _merge(parts: list[Any]) -> dict[str, Any]:
     """One schema that asks for what all of them ask for."""
     whole: dict[str, Any] = {}
     for part in parts:

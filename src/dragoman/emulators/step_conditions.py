@@ -71,7 +71,7 @@ def parse_condition(source: Mapping[str, Any]) -> StepCondition:
         source.get("tool"),
         source.get("results"),
         source.get("turn"),
-        None if pattern is None else _compiled(pattern),
+        None if pattern is None else _compile(pattern),
         source.get("model"),
     )
 
@@ -80,7 +80,7 @@ def _is_number(value: object, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     """The pattern. It searches text of strangers, so it must be short and must not repeat a repetition."""
     if len(pattern) > LONGEST_PATTERN:
         raise BadConditionError("matches", f"matches has more than {LONGEST_PATTERN} characters")

@@ -150,7 +150,7 @@ class Inquiry:
         recheck = self._due_recheck()
         if recheck is not None:
             return recheck
-        group = self._asked_again() or self._next_group()
+        group = self._ask_again() or self._next_group()
         if group:
             return self._asking(group, Purpose.ASK)
         if self._pending or self._doubted.keys() & {one.id for one in self.open}:
@@ -166,7 +166,7 @@ class Inquiry:
         limit = {} if limited else self._form.limits[self._limit]
         return ProbeRequest(purpose, merge(body, limit), tuple(one.id for one in group), group[0].streamed)
 
-    def _asked_again(self) -> tuple[Question, ...]:
+    def _ask_again(self) -> tuple[Question, ...]:
         """A question that failed for a reason that may pass, once the server has accepted something since."""
         due = (one for one in self.open if self._doubted.get(one.id, self._accepted) < self._accepted)
         return tuple(due)[:1]
@@ -188,12 +188,12 @@ class Inquiry:
                 self._split(group)  # one of these is refused, so they need not be asked together again
             elif group:
                 return group
-        return self._gathered()
+        return self._gather()
 
     def _is_cleared(self, siblings: Sequence[Question]) -> bool:
         return bool(siblings) and all(self._verdict(one.id) is Verdict.ACCEPTED for one in siblings)
 
-    def _gathered(self) -> tuple[Question, ...]:
+    def _gather(self) -> tuple[Question, ...]:
         """The first open question, all of its topic that can be asked with it, and one more of those that each need a
         request of their own."""
         group: list[Question] = []

@@ -49,16 +49,16 @@ def blame(failure: Failure, asked: Sequence[Question], form: RequestForm) -> Bla
     if len(asked) < 2:
         return Blame(tuple(asked), sure=True)
     text = f"{failure.param} {matched_part(failure.message)}"
-    named = _named(text, failure.param, asked, form)
+    named = _find_named(text, failure.param, asked, form)
     if len(named) == 1:
         return Blame(named, sure=True)
-    listed = [_named(one, "", asked, form) for one in _SENTENCE.split(text)[:_MOST_SENTENCES]]
+    listed = [_find_named(one, "", asked, form) for one in _SENTENCE.split(text)[:_MOST_SENTENCES]]
     if len(listed) > 1 and all(len(one) == 1 for one in listed):
         return Blame(tuple({one[0].id: one[0] for one in listed}.values()), sure=True)
     return Blame(named or _by_lesson(failure, asked) or _by_word(text, asked) or tuple(asked), sure=False)
 
 
-def _named(text: str, param: str, asked: Sequence[Question], form: RequestForm) -> tuple[Question, ...]:
+def _find_named(text: str, param: str, asked: Sequence[Question], form: RequestForm) -> tuple[Question, ...]:
     return _by_place(text, asked, form) or _by_call_id(text, asked) or _by_quote(text, param, asked)
 
 

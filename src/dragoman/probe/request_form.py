@@ -53,7 +53,7 @@ class RequestForm(msgspec.Struct, frozen=True, kw_only=True):
         calls, for a server that does not take calls without them.
         """
         asked = tuple(questions)
-        turns = [self._completed(turn, on_calls) for _, turn in self.placed_turns(asked)]
+        turns = [self._complete(turn, on_calls) for _, turn in self.placed_turns(asked)]
         body: dict[str, Any] = {**self.always, self.turns_at: turns}
         tools = [tool for _, tool in self.placed_tools(asked)]
         if tools:
@@ -85,7 +85,7 @@ class RequestForm(msgspec.Struct, frozen=True, kw_only=True):
     def _uses_calls(self, question: Question) -> bool:
         return any(self.has_calls(turn) for turn in (*question.opening, *question.turns, *question.closing))
 
-    def _completed(self, turn: JsonObject, on_calls: JsonObject | None) -> JsonObject:
+    def _complete(self, turn: JsonObject, on_calls: JsonObject | None) -> JsonObject:
         return {**turn, **on_calls} if on_calls and turn.get("tool_calls") else turn
 
 

@@ -95,18 +95,18 @@ def report_of(entries: Iterable[Entry], since: float | None = None, *, is_cut: b
     total = CacheTotals("total")
     for entry in counted:
         total.add(entry)
-    sessions = _grouped([entry for entry in counted if entry.session], lambda entry: entry.session)
+    sessions = _group([entry for entry in counted if entry.session], lambda entry: entry.session)
     return CacheReport(
         since=since,
         is_cut=is_cut,
         total=total,
-        days=tuple(sorted(_grouped(counted, lambda entry: entry.day), key=lambda one: one.name, reverse=True)),
-        models=tuple(_grouped(counted, lambda entry: entry.asked)),
+        days=tuple(sorted(_group(counted, lambda entry: entry.day), key=lambda one: one.name, reverse=True)),
+        models=tuple(_group(counted, lambda entry: entry.asked)),
         sessions=tuple(sessions[:MOST_SESSIONS]),
     )
 
 
-def _grouped(entries: Iterable[Entry], name_of: Callable[[Entry], str]) -> list[CacheTotals]:
+def _group(entries: Iterable[Entry], name_of: Callable[[Entry], str]) -> list[CacheTotals]:
     groups: dict[str, CacheTotals] = {}
     for entry in entries:
         name = name_of(entry)

@@ -213,7 +213,7 @@ def sanitized(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
         and 0 <= entry.time <= LATEST
     ):
         return entry  # nearly always, and this is on every request's way
-    changed = _bounded(entry)
+    changed = _limit_figures(entry)
     if entry.error is not None:
         changed["error"] = redactor.text(entry.error)
     changed |= {name: _kept_body(getattr(entry, name), redactor, bodies) for name in _BODIES}
@@ -224,7 +224,7 @@ def _kept_body(body: bytes | None, redactor: Redactor, bodies: bool) -> bytes | 
     return redactor.body(body) if bodies and body is not None else None
 
 
-def _bounded(entry: Entry) -> dict[str, object]:
+def _limit_figures(entry: Entry) -> dict[str, object]:
     counts: dict[str, object] = {name: min(max(getattr(entry, name), 0), MOST_TOKENS) for name in _COUNTS}
     return counts | {"duration": _within(entry.duration, MOST_TOKENS), "time": _within(entry.time, LATEST)}
 

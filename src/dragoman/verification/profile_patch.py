@@ -39,20 +39,20 @@ def _lines(target: Target, checked: FactCheck, seen: datetime.date) -> Iterator[
     questions = asked_dialect(target.dialect).questions
     found = facts_found(checked.findings, questions)
     if checked.careful:
-        taken = toml_value(_stated(checked.careful, found))
+        taken = toml_value(_state_facts(checked.careful, found))
         yield f"# On {seen} it took what these refuse, and may have ignored it: {taken}\n"
     if not checked.wrong:
         return
     yield "[[models]]\n"
     yield f"match = {toml_value(target.model)}\n"
-    yield f"facts = {toml_value(_stated(checked.wrong, found))}\n"
+    yield f"facts = {toml_value(_state_facts(checked.wrong, found))}\n"
     for fact in dict.fromkeys(name_entry(one.fact) for one in checked.wrong):
         finding = next(iter(evidence_of(fact, checked.findings, questions)), None)
         if finding is not None:
             yield from _evidence(fact, finding, questions, seen, target.model)
 
 
-def _stated(wrong: tuple[ComparedFact, ...], found: Mapping[str, Any]) -> dict[str, Any]:
+def _state_facts(wrong: tuple[ComparedFact, ...], found: Mapping[str, Any]) -> dict[str, Any]:
     """The facts as a profile states them: an entry of a table is given whole."""
     stated: dict[str, Any] = {}
     for one in wrong:

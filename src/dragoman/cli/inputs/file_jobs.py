@@ -34,9 +34,9 @@ def run_task(task: FileTask[Outcome], items: Iterator[RequestItem], jobs: int) -
         for batch in _batches(items):
             waiting.append((batch, pool.submit(_run_batch, task, batch)))
             if len(waiting) > 2 * jobs:
-                yield from _finished(*waiting.popleft())
+                yield from _finish(*waiting.popleft())
         while waiting:
-            yield from _finished(*waiting.popleft())
+            yield from _finish(*waiting.popleft())
 
 
 def _batches(items: Iterator[RequestItem]) -> Iterator[list[RequestItem]]:
@@ -56,5 +56,5 @@ def _run_batch(task: FileTask[Outcome], batch: list[RequestItem]) -> list[Outcom
     return [task.run(item) for item in batch]
 
 
-def _finished(batch: list[RequestItem], future: Future[list[Outcome]]) -> Iterator[tuple[RequestItem, Outcome]]:
+def _finish(batch: list[RequestItem], future: Future[list[Outcome]]) -> Iterator[tuple[RequestItem, Outcome]]:
     yield from zip(batch, future.result(), strict=True)

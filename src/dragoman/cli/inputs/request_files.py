@@ -71,14 +71,14 @@ class RequestItem(msgspec.Struct, frozen=True):
 
 def _request_in(body: bytes, form: TranscriptFormat) -> bytes:
     """The request that stands in one record of a transcript."""
-    record = _decoded(body)
+    record = _decode(body)
     found = [] if record is None else form.parse([record])
     if not found:
         raise MalformedRequest(f"holds no conversation, if it is {form.title}", hint="--from names another format")
     return msgspec.json.encode(found[0].request)
 
 
-def _decoded(body: bytes, line: int = 0) -> TranscriptRecord | None:
+def _decode(body: bytes, line: int = 0) -> TranscriptRecord | None:
     """The JSON value; None if it is none."""
     try:
         value: Any = msgspec.json.decode(readable(body)[0])
@@ -137,7 +137,7 @@ def _open_source(name: str, stream: BinaryIO, size: int, lines: bool, source: st
     form = FORMATS.get(source)
     if source == AUTO:
         ahead += _sample(lines_read, ahead)
-        records = (_decoded(item.body, item.line) for item in _non_empty(ahead))
+        records = (_decode(item.body, item.line) for item in _non_empty(ahead))
         form = recognise_format([record for record in records if record is not None], lines=True)
     items = _line_items(ahead, lines_read)
     if form is not None and form.session:
@@ -147,7 +147,7 @@ def _open_source(name: str, stream: BinaryIO, size: int, lines: bool, source: st
 
 def _whole_source(name: str, size: int, item: RequestItem, source: str) -> RequestSource:
     form = FORMATS.get(source)
-    record = _decoded(item.body) if source == AUTO else None
+    record = _decode(item.body) if source == AUTO else None
     if record is not None:
         form = recognise_format([record], lines=False)
     if form is not None and form.session:
@@ -174,7 +174,7 @@ def _session_items(name: str, lines: Iterator[RequestItem], form: TranscriptForm
     """The conversations of a session. Lines that are no JSON come first, to be reported as what they are."""
     records, read = [], 0
     for item in lines:
-        record = _decoded(item.body, item.line) if not item.too_long else None
+        record = _decode(item.body, item.line) if not item.too_long else None
         read += item.read
         if record is None:
             yield item

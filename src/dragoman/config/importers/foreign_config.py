@@ -59,7 +59,7 @@ class ForeignSection:
         """The named mappings of a section, or of a list whose items have a `name`."""
         value = self.take(name)
         if isinstance(value, list):
-            for item in self._listed(name, value):
+            for item in self._list_sections(name, value):
                 yield str(item.take("name", "id", default="")), item
             return
         section = ForeignSection(value, self._at(name), self.notes)
@@ -71,7 +71,7 @@ class ForeignSection:
         value = self.take(name, default=[])
         if not isinstance(value, list):
             raise InvalidConfig([Problem(f"{self._at(name)} must be a list")])
-        yield from self._listed(name, value)
+        yield from self._list_sections(name, value)
 
     def note(self, name: str, message: str) -> None:
         self.notes.append(ImportNote(self._at(name) if name else self.path, message))
@@ -86,10 +86,10 @@ class ForeignSection:
     def note_rest(self, message: str = NO_COUNTERPART, hints: Mapping[str, str] = {}) -> None:
         """Note all keys that are left. `hints`: what to do about some of them."""
         for name, value in self._left.items():
-            self.note(name, hints.get(name) or f"{_shown(name, value)} {message}; not imported")
+            self.note(name, hints.get(name) or f"{_show(name, value)} {message}; not imported")
         self._left = {}
 
-    def _listed(self, name: str, value: list[Any]) -> Iterator[ForeignSection]:
+    def _list_sections(self, name: str, value: list[Any]) -> Iterator[ForeignSection]:
         for number, item in enumerate(value):
             yield ForeignSection(item, f"{self._at(name)}[{number}]", self.notes)
 
@@ -97,7 +97,7 @@ class ForeignSection:
         return f"{self.path}.{name}" if self.path else name
 
 
-def _shown(name: str, value: Any) -> str:
+def _show(name: str, value: Any) -> str:
     """A short value as it is; secrets masked, sections and lists by their kind."""
     if isinstance(value, Mapping | list):
         return "(a section)" if isinstance(value, Mapping) else "(a list)"
@@ -123,7 +123,7 @@ def whole_number(source: ForeignSection, name: str, value: Any, plus: int = 0) -
     if isinstance(value, int) and not isinstance(value, bool):
         return value + plus
     if value is not None:
-        source.note(name, f"{_shown(name, value)} is not a whole number; not imported")
+        source.note(name, f"{_show(name, value)} is not a whole number; not imported")
     return None
 
 

@@ -43,10 +43,10 @@ def import_lazyrouter(document: object, process: Mapping[str, str]) -> Imported:
     for name in ("health_check", "health"):
         _health_checks(source.section(name), config)
     source.note_rest()
-    return Imported(without_empty(config) | _unpinned(config), tuple(notes))
+    return Imported(without_empty(config) | _pinning_off(config), tuple(notes))
 
 
-def _unpinned(config: dict[str, Any]) -> dict[str, Any]:
+def _pinning_off(config: dict[str, Any]) -> dict[str, Any]:
     """The switch that is on by default, if it is off."""
     return {name: value for name, value in config.items() if name == PINNING and value is False}
 

@@ -72,7 +72,7 @@ def import_nnp(documents: Mapping[str, object], process: Mapping[str, str]) -> I
 def _parts(documents: Mapping[str, object], notes: list[ImportNote]) -> dict[str, ForeignSection]:
     parts: dict[str, ForeignSection] = {}
     for file, document in documents.items():
-        rooted = _rooted(document)
+        rooted = _add_root(document)
         source = ForeignSection(rooted, "", notes)
         sections = [name for name in SECTIONS if isinstance(rooted, Mapping) and name in rooted]
         if not sections:
@@ -86,7 +86,7 @@ def _parts(documents: Mapping[str, object], notes: list[ImportNote]) -> dict[str
     return parts
 
 
-def _rooted(document: object) -> object:
+def _add_root(document: object) -> object:
     """The document, with its root if it begins with the entries themselves."""
     if not isinstance(document, Mapping) or any(name in document for name in SECTIONS):
         return document
@@ -163,7 +163,7 @@ def _model(entry: ForeignSection, providers: Mapping[str, Mapping[str, Any]]) ->
 def _keys(source: ForeignSection, process: Mapping[str, str]) -> dict[str, Any]:
     keys: dict[str, Any] = {}
     for section in ("user_keys", "keys"):
-        for name, entry in _numbered(source.entries(section)):
+        for name, entry in _name_unnamed(source.entries(section)):
             digest = hash_client_key(entry, "api_key", entry.take("api_key", "key"), process)
             if digest is None:
                 entry.note("", "has no usable key; not imported")
@@ -174,6 +174,6 @@ def _keys(source: ForeignSection, process: Mapping[str, str]) -> dict[str, Any]:
     return keys
 
 
-def _numbered(entries: Iterable[tuple[str, ForeignSection]]) -> Iterable[tuple[str, ForeignSection]]:
+def _name_unnamed(entries: Iterable[tuple[str, ForeignSection]]) -> Iterable[tuple[str, ForeignSection]]:
     for number, (name, entry) in enumerate(entries, start=1):
         yield name or f"user-{number}", entry

@@ -42,7 +42,7 @@ Rendered = tuple[str, Any, dict[str, Any]]
 """The name of a tool, the content of its result, and the arguments of the call."""
 
 
-def _searched(request: ReceivedRequest, run: HostedRun) -> Rendered:
+def _render_search(request: ReceivedRequest, run: HostedRun) -> Rendered:
     found = [
         {
             "type": "web_search_result",
@@ -56,7 +56,7 @@ def _searched(request: ReceivedRequest, run: HostedRun) -> Rendered:
     return "web_search", found, dict(run.arguments)
 
 
-def _fetched(request: ReceivedRequest, run: HostedRun) -> Rendered:
+def _render_fetch(request: ReceivedRequest, run: HostedRun) -> Rendered:
     page = run.pages[0]
     source = {"type": "text", "media_type": "text/plain", "data": page.text}
     document = {"type": "document", "source": source, "title": page.title, "citations": None}
@@ -64,7 +64,7 @@ def _fetched(request: ReceivedRequest, run: HostedRun) -> Rendered:
     return "web_fetch", result, dict(run.arguments)
 
 
-def _computed(request: ReceivedRequest, run: HostedRun) -> Rendered:
+def _render_code(request: ReceivedRequest, run: HostedRun) -> Rendered:
     """The first version of the tool runs Python, later ones a shell."""
     code, result = str(run.arguments["code"]), {"stdout": run.output, "stderr": "", "return_code": 0, "content": []}
     if any(tool.get("type") == "code_execution_20250522" for tool in request.body["tools"]):
@@ -85,9 +85,9 @@ def _found_tools(request: ReceivedRequest, run: HostedRun) -> Rendered:
 
 
 _RUNS = {
-    Hosted.SEARCH: _searched,
-    Hosted.FETCH: _fetched,
-    Hosted.CODE: _computed,
+    Hosted.SEARCH: _render_search,
+    Hosted.FETCH: _render_fetch,
+    Hosted.CODE: _render_code,
     Hosted.TOOLS: _found_tools,
 }
 

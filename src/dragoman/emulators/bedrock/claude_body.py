@@ -65,11 +65,11 @@ def _output(config: dict[str, Any], has_formats: bool) -> dict[str, Any]:
         made["effort"] = config["effort"]
     form = config.get("textFormat")
     if form is not None and has_formats:  # on older models a schema was taken too (recorded)
-        made["format"] = {"type": "json_schema", "schema": _loaded(form["structure"]["jsonSchema"]["schema"])}
+        made["format"] = {"type": "json_schema", "schema": _load(form["structure"]["jsonSchema"]["schema"])}
     return made
 
 
-def _loaded(text: str) -> Any:
+def _load(text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -105,7 +105,7 @@ class Bedrock(EmulatedApi):
         return operation is Operation.STREAM
 
     def check(self, request: ReceivedRequest) -> None:
-        judged = _counted(request) if request.operation is Operation.COUNT else request
+        judged = _find_counted(request) if request.operation is Operation.COUNT else request
         if is_invocation(judged):
             self._check_invocation(judged)
         else:
@@ -113,7 +113,7 @@ class Bedrock(EmulatedApi):
 
     def check_loosely(self, request: ReceivedRequest) -> ErrorResponse | None:
         if request.operation is Operation.COUNT:
-            _counted(request)
+            _find_counted(request)
         return super().check_loosely(request)
 
     def count_prompt(self, request: ReceivedRequest) -> int:
@@ -170,7 +170,7 @@ class Bedrock(EmulatedApi):
         return {"modelSummaries": [{"modelId": model} for model in self.list_names()]}
 
     def count_tokens(self, request: ReceivedRequest) -> Any:
-        counted = _counted(request)
+        counted = _find_counted(request)
         words = claude_answer.prompt(counted) if is_invocation(counted) else answer.prompt(counted)
         return {"inputTokens": max(1, count_tokens(words))}
 
@@ -189,13 +189,13 @@ def is_invocation(request: ReceivedRequest) -> bool:
     return "/invoke" in request.path.rpartition("/model/")[2]
 
 
-def _counted(request: ReceivedRequest) -> ReceivedRequest:
+def _find_counted(request: ReceivedRequest) -> ReceivedRequest:
     """The request inside a question for its tokens: of Converse, or the model's own in base64."""
     inner = request.body.get("input")
     found = inner.get("converse") if isinstance(inner, dict) else None
     if isinstance(inner, dict) and isinstance(inner.get("invokeModel"), dict):
         path = request.path.removesuffix("/count-tokens") + "/invoke"
-        body = _invoked(inner["invokeModel"].get("body"))
+        body = _decode_invoked(inner["invokeModel"].get("body"))
         return replace(request, path=path, body=body, operation=Operation.GENERATE)
     if not isinstance(found, dict):
         raise BedrockRefusal(
@@ -204,7 +204,7 @@ def _counted(request: ReceivedRequest) -> ReceivedRequest:
     return replace(request, body=found, operation=Operation.GENERATE)
 
 
-def _invoked(body: Any) -> dict[str, Any]:
+def _decode_invoked(body: Any) -> dict[str, Any]:
     try:
         found = orjson.loads(base64.b64decode(body, validate=True))
     except (TypeError, ValueError):

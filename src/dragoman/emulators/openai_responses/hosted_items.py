@@ -42,7 +42,7 @@ def _is_included(request: ReceivedRequest, name: str) -> bool:
     return name in (request.body.get("include") or ())
 
 
-def _searched(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
+def _render_search(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     query = run.arguments["query"]
     action: Item = {"type": "search", "query": query, "queries": [query]}
     if _is_included(request, _SOURCES):
@@ -58,12 +58,12 @@ def _searched(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item
     return [item]
 
 
-def _fetched(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
+def _render_fetch(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     action = {"type": "open_page", "url": run.arguments["url"]}
     return [{"type": "web_search_call", "id": item_id("ws_", request, index), "status": "completed", "action": action}]
 
 
-def _computed(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
+def _render_code(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     shown = [{"type": "logs", "logs": run.output}] if _is_included(request, "code_interpreter_call.outputs") else None
     item = {
         "type": "code_interpreter_call",
@@ -76,7 +76,7 @@ def _computed(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item
     return [item]
 
 
-def _looked_up(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
+def _render_lookup(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     results = [
         {"file_id": "file-emulated", "filename": page.title, "score": 0.9, "text": page.text, "attributes": {}}
         for page in run.pages
@@ -91,7 +91,7 @@ def _looked_up(request: ReceivedRequest, run: HostedRun, index: int) -> list[Ite
     return [item]
 
 
-def _drawn(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
+def _render_image(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     item = {
         "type": "image_generation_call",
         "id": item_id("ig_", request, index),
@@ -107,7 +107,7 @@ def _drawn(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     return [item]
 
 
-def _asked_server(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
+def _render_server(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     if not run.name:
         tools = [{**tool, "annotations": {"read_only": False}} for tool in run.found]
         listed = {"type": "mcp_list_tools", "id": item_id("mcpl_", request, index), "server_label": run.server}
@@ -145,12 +145,12 @@ def _found_tools(request: ReceivedRequest, run: HostedRun, index: int) -> list[I
 
 
 _ITEMS = {
-    Hosted.SEARCH: _searched,
-    Hosted.FETCH: _fetched,
-    Hosted.CODE: _computed,
-    Hosted.FILES: _looked_up,
-    Hosted.IMAGE: _drawn,
-    Hosted.MCP: _asked_server,
+    Hosted.SEARCH: _render_search,
+    Hosted.FETCH: _render_fetch,
+    Hosted.CODE: _render_code,
+    Hosted.FILES: _render_lookup,
+    Hosted.IMAGE: _render_image,
+    Hosted.MCP: _render_server,
     Hosted.TOOLS: _found_tools,
 }
 

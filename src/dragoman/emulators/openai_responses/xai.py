@@ -262,7 +262,7 @@ def _items(request: ReceivedRequest, turn: ModelTurn, plain: list[Item]) -> Iter
     count = 0
     for item in plain:
         if item["type"] == "message":
-            yield {**item, "id": f"msg_{name}", "content": [_numbered(part) for part in item["content"]]}
+            yield {**item, "id": f"msg_{name}", "content": [_link_citations(part) for part in item["content"]]}
         elif item["type"] == "function_call":
             call = item["call_id"] if turn.calls[count].id else _call_name(request, count)
             yield {**item, "id": f"fc_{name}_{count}", "call_id": call}
@@ -291,7 +291,7 @@ def _run_items(request: ReceivedRequest, run: HostedRun, index: int) -> Iterable
         yield item
 
 
-def _numbered(part: Item) -> Item:
+def _link_citations(part: Item) -> Item:
     """A text with a link after each place that rests on a page. A citation has the span of its link, and a number for a
     title."""
     notes = [note for note in part.get("annotations") or () if note["type"] == "url_citation"]

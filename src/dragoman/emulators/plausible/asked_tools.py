@@ -51,7 +51,7 @@ class ToolFinder:
 
     def __init__(self, tools: Iterable[OfferedTool]) -> None:
         self._offered = [
-            (tool, tool.name.lower(), word_set(_spaced(tool.name)), word_set(tool.description)) for tool in tools
+            (tool, tool.name.lower(), word_set(_split_words(tool.name)), word_set(tool.description)) for tool in tools
         ]
 
     def find(self, text: str, most_clauses: int = _CLAUSES) -> list[AskedTool]:
@@ -102,7 +102,7 @@ def _clauses(text: str) -> list[str]:
     return [one for one in (*clauses, text[start:]) if one.strip()]
 
 
-def _spaced(name: str) -> str:
+def _split_words(name: str) -> str:
     return _CAMEL.sub(" ", name).replace("_", " ")
 
 

@@ -62,7 +62,7 @@ def _point(entry: Mapping[str, Any], words: str) -> Point:
     return min(x, width - 1), min(y, height - 1)
 
 
-def _quoted(words: str) -> str:
+def _find_quoted(words: str) -> str:
     found = _QUOTED.search(words)
     return found[1] if found else "text"
 
@@ -85,7 +85,7 @@ def _scroll(at: Point, words: str) -> Action:
 _OPENAI: Mapping[str, Callable[[Point, str], Action]] = {
     "screenshot": lambda at, words: {"type": "screenshot"},
     "click": lambda at, words: {"type": "click", "x": at[0], "y": at[1], "button": "left"},
-    "type": lambda at, words: {"type": "type", "text": _quoted(words)},
+    "type": lambda at, words: {"type": "type", "text": _find_quoted(words)},
     "press": lambda at, words: {"type": "keypress", "keys": _key(words).split("+")},
     "scroll": _scroll,
     "move": lambda at, words: {"type": "move", "x": at[0], "y": at[1]},
@@ -93,7 +93,7 @@ _OPENAI: Mapping[str, Callable[[Point, str], Action]] = {
 _ANTHROPIC: Mapping[str, Callable[[Point, str], tuple[str, Action]]] = {
     "screenshot": lambda at, words: ("screenshot", {}),
     "click": lambda at, words: ("left_click", {"coordinate": list(at)}),
-    "type": lambda at, words: ("type", {"text": _quoted(words)}),
+    "type": lambda at, words: ("type", {"text": _find_quoted(words)}),
     "press": lambda at, words: ("key", {"text": _key(words)}),
     "scroll": lambda at, words: (
         "scroll",
@@ -108,7 +108,7 @@ _GEMINI: Mapping[str, Callable[[Point, str], tuple[str, Action]]] = {
     "click": lambda at, words: ("click_at", {"x": at[0], "y": at[1]}),
     "type": lambda at, words: (
         "type_text_at",
-        {"x": at[0], "y": at[1], "text": _quoted(words), "press_enter": False, "clear_before_typing": False},
+        {"x": at[0], "y": at[1], "text": _find_quoted(words), "press_enter": False, "clear_before_typing": False},
     ),
     "press": lambda at, words: ("key_combination", {"keys": _key(words)}),
     "scroll": lambda at, words: ("scroll_document", {"direction": _direction(words)}),

@@ -93,7 +93,7 @@ def _answer(view: RequestView) -> ModelTurn:
     since = view.sayings[start + 1 :]
     made = sum(saying.speaker is Speaker.CALL and not _TOOL_SEARCH.search(saying.name) for saying in since)
     calls = _next_calls(view, task, made) or _search_for_tools(view, task, since)
-    thought = f'The user says: "{_shortened(task, _QUOTED_TURN)}".'
+    thought = f'The user says: "{_shorten(task, _QUOTED_TURN)}".'
     if not calls and not made and view.hosted:
         turn = _use_hosted(view, task, thought, bool(start >= 0 and view.sayings[start].attached))
         if turn is not None:
@@ -241,7 +241,7 @@ def _arguments(asked: AskedTool, task: str) -> dict[str, object]:
 
 def _answer_from(results: list[Saying], since: tuple[Saying, ...]) -> str:
     names = {saying.call_id: saying.name for saying in since if saying.speaker is Speaker.CALL and saying.call_id}
-    lines = [f"{_name_of(one, names)} says: {_shortened(one.text, _QUOTED_RESULT) or 'nothing'}" for one in results]
+    lines = [f"{_name_of(one, names)} says: {_shorten(one.text, _QUOTED_RESULT) or 'nothing'}" for one in results]
     return lines[0] if len(lines) == 1 else "\n".join(f"{at}. {line}" for at, line in enumerate(lines, 1))
 
 
@@ -261,7 +261,7 @@ def _talk(view: RequestView, task: str, start: int) -> str:
     if found and _BRIEFLY.search(task[:_READ]):
         return f"{found}."
     quoted = [f'It was said before: "{found}."'] if found else []
-    opening = [f'You say: "{_shortened(task, _QUOTED_TURN)}".'] if task else []
+    opening = [f'You say: "{_shorten(task, _QUOTED_TURN)}".'] if task else []
     return " ".join([*opening, *attached, *quoted] + ([] if attached or quoted else [_CANDOUR]))
 
 
@@ -329,6 +329,6 @@ def _is_system(saying: Saying) -> bool:
     return saying.speaker is Speaker.SYSTEM
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     flat = " ".join(text[: most * 4].split())
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"

@@ -261,7 +261,7 @@ class ClientConnection:
         if fault is not None and fault.name == "bad-json":
             frames = _with_bad_json(frames, fault.after)
         elif fault is not None and fault.name == "stream-error":
-            frames = _ended_by_error(frames, fault.after, response.error_frame)
+            frames = _end_by_error(frames, fault.after, response.error_frame)
         elif fault is not None and fault.name != "wrong-type":
             return await self._damage(fault, frames, chunked=True)
         for piece in rechunk(frames, self._limits.write_size):
@@ -329,7 +329,7 @@ def _with_bad_json(frames: Iterable[bytes], after: int) -> Iterable[bytes]:
         yield frame.replace(b"}", b"", 1).replace(b'"', b"", 1) if at == after else frame
 
 
-def _ended_by_error(frames: Iterable[bytes], after: int, error: bytes) -> Iterable[bytes]:
+def _end_by_error(frames: Iterable[bytes], after: int, error: bytes) -> Iterable[bytes]:
     for at, frame in enumerate(frames):
         if at >= after:
             break

@@ -85,13 +85,13 @@ async def sign_in(request: ServedRequest) -> None:
     if wanted.token:
         expected = services.live.setup_token
         if not expected or not hmac.compare_digest(wanted.token.encode(), expected.encode()):
-            raise _refused("the token was used already, or is not the one that the gateway printed", 401)
+            raise _refuse("the token was used already, or is not the one that the gateway printed", 401)
         services.live.setup_token = ""
         session = make_session(SETUP, None, now)
     else:
         client = services.live.clients.identify(wanted.key)
         if client is None or not client.key.admin:
-            raise _refused("this is not an admin key of this gateway; make one: dragoman keys create NAME --admin", 401)
+            raise _refuse("this is not an admin key of this gateway; make one: dragoman keys create NAME --admin", 401)
         session = make_session(client.name, client.key, now)
     await _send(request, {"signed_in": True}, [set_cookie(session, _is_secure(request))])
 
@@ -119,7 +119,7 @@ def _may_edit(request: ServedRequest) -> bool:
 def _editor(request: ServedRequest) -> Path:
     """The file, for who may change it. Raises Refused."""
     if not _may_edit(request):
-        raise _refused(_NO_EDITING, 403)
+        raise _refuse(_NO_EDITING, 403)
     return config_editing.config_file(request.services.live)
 
 
@@ -130,7 +130,7 @@ async def show_request(request: ServedRequest, id: str) -> None:
     inbound = request.inbound
     entry = await request.services.store.ledger.report(id, request.caller)
     if entry is None:
-        raise _refused(f'there is no request "{id[:100]}"', 404)
+        raise _refuse(f'there is no request "{id[:100]}"', 404)
     scheme, below = inbound.scope.get("scheme", "http"), inbound.scope.get("root_path", "")
     root = f"{scheme}://{inbound.headers.get('host', '127.0.0.1')}{below}"
     await _send(request, await asyncio.to_thread(exchange_view, request.services, entry, root))
@@ -185,7 +185,7 @@ async def create_key(request: ServedRequest) -> None:
     services = request.services
     file, wanted = _editor(request), await _read(request, KeyRequest)
     if not services.live.config.keys and not wanted.admin:
-        raise _refused("the first key must be an admin key, or nobody could use this console any more", 400)
+        raise _refuse("the first key must be an admin key, or nobody could use this console any more", 400)
     await _send(request, {"key": await key_states.create_key(services.live, file, wanted)})
 
 
@@ -198,7 +198,7 @@ async def change_key(request: ServedRequest) -> None:
 async def revoke_key(request: ServedRequest) -> None:
     file, name = _editor(request), request.inbound.query.get("name", "")
     if name == request.caller.name:
-        raise _refused("this is the key that you signed in with; sign in with another one to revoke it", 400)
+        raise _refuse("this is the key that you signed in with; sign in with another one to revoke it", 400)
     await key_states.revoke_key(request.services.live, file, name)
     await _send(request, {"revoked": name})
 
@@ -234,8 +234,8 @@ async def save_config(request: ServedRequest) -> None:
     file, wanted = _editor(request), await _read(request, _ConfigText)
     if wanted.digest != config_editing.digest_of(file):
         if not wanted.digest:
-            raise _refused("digest is missing: send the one that GET /dragoman/config gave with the text", 400)
-        raise _refused(f"{file.name} was changed by somebody else meanwhile; load it again", 409)
+            raise _refuse("digest is missing: send the one that GET /dragoman/config gave with the text", 400)
+        raise _refuse(f"{file.name} was changed by somebody else meanwhile; load it again", 409)
     await config_editing.save_config(request.services.live, file, wanted.text)
     await _send(request, {"saved": str(file), "digest": config_editing.digest_of(file)})
 
@@ -251,12 +251,12 @@ async def _read(request: ServedRequest, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError) as fault:
-        raise _refused(str(fault), 400) from None
+        raise _refuse(str(fault), 400) from None
 
 
 async def _send(request: ServedRequest, shown: object, headers: Headers | None = None) -> None:
     await request.outbound.whole(200, msgspec.json.encode(shown), [*_PRIVATE, *(headers or ())])
 
 
-def _refused(message: str, status: int) -> Refused:
+def _refuse(message: str, status: int) -> Refused:
     return Refused(Failure(_KINDS.get(status, FailureKind.BAD_REQUEST), message, status))

@@ -142,7 +142,7 @@ def _of_memory(services: Services, recent: RecentExchange, root: str) -> Exchang
 
 
 def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
-    again = _compiled_again(services, entry)
+    again = _compile_again(services, entry)
     route = services.live.routes.find(entry.target)
     destination = route.first if route is not None else None
     if again is not None:
@@ -185,7 +185,7 @@ class _LedgerSend(msgspec.Struct):
     status: int
 
 
-def _compiled_again(services: Services, entry: Entry) -> tuple[Exchange[HttpDestination], CompiledRequest] | None:
+def _compile_again(services: Services, entry: Entry) -> tuple[Exchange[HttpDestination], CompiledRequest] | None:
     """The request of the ledger, if it still compiles to the body that was sent."""
     route = services.live.routes.find(entry.target)
     if entry.request is None or entry.sent is None or route is None:
@@ -219,22 +219,22 @@ def _view(
         entry=msgspec.Raw(replace(entry, request=None, sent=None, answer=None).report()),
         kept=kept,
         note=note,
-        client=_shown(redactor, entry.client_dialect, client),
-        upstream=_shown(redactor, entry.upstream_dialect, sent, path),
+        client=_show(redactor, entry.client_dialect, client),
+        upstream=_show(redactor, entry.upstream_dialect, sent, path),
         report=report,
         sends=sends,
         runs=runs,
         overhead=entry.overhead_us / 1e6,
         first_byte=entry.ttfb,
         duration=entry.duration,
-        answer=_shown(redactor, entry.client_dialect, answer),
+        answer=_show(redactor, entry.client_dialect, answer),
         samples=samples,
         resend=resend_form(entry.client_dialect, entry.stream),
         decision=decision,
     )
 
 
-def _shown(redactor: Redactor, name: str, body: bytes | None, path: str = "") -> ShownBody:
+def _show(redactor: Redactor, name: str, body: bytes | None, path: str = "") -> ShownBody:
     title = dialect(name).title if name else ""
     if body is None:
         return ShownBody(dialect=name, title=title, text=None, path=path)

@@ -26,14 +26,14 @@ _NAMED = re.compile(r"(?<![\w-])([\w-]++)[\"']?[ \t]*[:=][ \t]*")
 
 def without_secrets(text: str) -> str:
     """The text with marks. It must be YAML: if it is not, nobody knows what in it is a secret."""
-    for (start, end), mark_ in reversed(_marked(text)):
+    for (start, end), mark_ in reversed(_mark(text)):
         text = text[:start] + mark_ + text[end:]
     return text
 
 
 def with_secrets(edited: str, saved: str, file: str) -> str:
     """An edited text with the secrets of the saved one in place of the marks. Raises InvalidConfig for other marks."""
-    kept = {mark_: saved[slice(*span)] for span, mark_ in _marked(saved)}
+    kept = {mark_: saved[slice(*span)] for span, mark_ in _mark(saved)}
 
     def secret(found: re.Match[str]) -> str:
         if found[0] not in kept:
@@ -44,7 +44,7 @@ def with_secrets(edited: str, saved: str, file: str) -> str:
     return _MARK.sub(secret, edited)
 
 
-def _marked(text: str) -> list[tuple[Span, str]]:
+def _mark(text: str) -> list[tuple[Span, str]]:
     """Where secrets are in a text, in their order, and the mark for each."""
     found: list[Span] = []
     for span in sorted({*_secret_values(text), *_secret_comments(text)}):

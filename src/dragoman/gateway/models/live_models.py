@@ -59,9 +59,9 @@ class LiveModels:
         entry = (await self.entries(destination, transport, credential=credential)).get(destination.target.model)
         if entry is None or not dialect(destination.target.dialect).show_path:
             return entry
-        return {**entry, **await self._described(destination, transport)}
+        return {**entry, **await self._describe(destination, transport)}
 
-    async def _described(self, destination: HttpDestination, transport: Transport) -> Entry:
+    async def _describe(self, destination: HttpDestination, transport: Transport) -> Entry:
         """What a provider says about one model when it is asked for that alone."""
         key = (destination.base_url, destination.target.model)
         known = self._described_models.get(key)

@@ -82,9 +82,9 @@ async def visible_names(
     config, listing = services.live.config, model_listing(client)
     found: dict[str, Entry | None] = dict.fromkeys((*listed_names(config), *config.routes))
     if config.models:
-        found |= await _expanded(services, listing.timeout, credential)
+        found |= await _expand(services, listing.timeout, credential)
     else:
-        found |= await _offered(services, client, listing.timeout, credential)
+        found |= await _offer(services, client, listing.timeout, credential)
     if find_candidates(config, AUTO):
         found.setdefault(AUTO, None)
     allowed = {name: entry for name, entry in found.items() if caller.client is None or caller.client.may_ask(name)}
@@ -99,7 +99,7 @@ def _alias(name: str, listing: ModelListing) -> str:
     return name if known else listing.alias_prefix + name
 
 
-async def _expanded(services: Services, seconds: float, credential: CallerCredential | None) -> dict[str, Entry | None]:
+async def _expand(services: Services, seconds: float, credential: CallerCredential | None) -> dict[str, Entry | None]:
     """The names that patterns stand for. A pattern with one model for all stands for nothing that could be listed."""
     found: dict[str, Entry | None] = {}
     models = services.live.config.models.items()
@@ -116,7 +116,7 @@ async def _expanded(services: Services, seconds: float, credential: CallerCreden
     return found
 
 
-async def _offered(
+async def _offer(
     services: Services, client: str, seconds: float, credential: CallerCredential | None
 ) -> dict[str, Entry | None]:
     """The models of every provider: by their bare names if those lead to one. A provider that has no list, or does
@@ -150,7 +150,7 @@ async def provider_lists(
 def unknown_model(services: Services, caller: Caller, name: str, chosen: FamilyChoice | None) -> Failure:
     """What is wrong with a name, names that are near it, and what to write."""
     shown = name[:_SHOWN]
-    why = _undecided(shown, chosen) if chosen is not None else f'no model is called "{shown}" here'
+    why = _why_undecided(shown, chosen) if chosen is not None else f'no model is called "{shown}" here'
     maker, slash, _ = shown.partition("/")
     if slash and chosen is None and maker not in services.live.config.providers:
         why += f', no provider is called "{maker}", and none is known to run models of such a maker'
@@ -161,7 +161,7 @@ def unknown_model(services: Services, caller: Caller, name: str, chosen: FamilyC
     return Failure(FailureKind.NOT_FOUND, " ".join([f"{why}.", *hints]), 404, "model_not_found", param="model")
 
 
-def _undecided(shown: str, chosen: FamilyChoice) -> str:
+def _why_undecided(shown: str, chosen: FamilyChoice) -> str:
     among = " and ".join(chosen.among)
     return (
         f'"{shown}" could be a model of {among}; ask for {chosen.among[0]}/{shown}, or write '

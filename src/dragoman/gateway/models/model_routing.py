@@ -77,8 +77,8 @@ class _Choice:
         )
         found = routing.settle()
         if isinstance(found, RouterQuestion):
-            found = routing.answered(await self._asked_router(found))
-        return RoutedRequest(_joined(services.live.routes, found.models), found, self._session, self._turns[0])
+            found = routing.answered(await self._ask_router(found))
+        return RoutedRequest(_join(services.live.routes, found.models), found, self._session, self._turns[0])
 
     async def _pinned(self) -> str:
         """The model that made the calls which this turn answers."""
@@ -96,7 +96,7 @@ class _Choice:
         pin = found.get(SESSION)
         return None if pin is None else LastUse(pin.target, max(0.0, time.time() - pin.at))
 
-    async def _asked_router(self, question: RouterQuestion) -> str | Failure:
+    async def _ask_router(self, question: RouterQuestion) -> str | Failure:
         """What the router model says, or why it does not: it fails, takes too long, or is too dear for the caller."""
         router = self._config.router
         assert router is not None
@@ -135,7 +135,7 @@ def live_candidate(services: Services, name: str) -> Candidate:
     )
 
 
-def _joined(routes: Routes, names: tuple[str, ...]) -> TargetRoute[HttpDestination]:
+def _join(routes: Routes, names: tuple[str, ...]) -> TargetRoute[HttpDestination]:
     """The destinations of all chosen models, each with its own fallbacks behind it."""
     found = [route for name in names if (route := routes.find(name)) is not None]
     places = dict.fromkeys(place for route in found for place in route.destinations)

@@ -153,11 +153,11 @@ class ServerProbes:
         from dragoman.probe.live.asked_server import run_template
 
         if source is None:
-            return await self._asked(destination)
+            return await self._ask(destination)
         try:
             return await asyncio.to_thread(run_template, source)
         except TemplateError:
-            return await self._asked(destination)
+            return await self._ask(destination)
 
     async def _keep(self, destination: HttpDestination, mark: str, asked: AskedServer) -> None:
         line = {"event": "probe", "target": destination.name, "requests": asked.requests, "facts": asked.facts}
@@ -180,7 +180,7 @@ class ServerProbes:
         for one in _refusals(record, asked):
             await self._records.put(one)
 
-    async def _asked(self, destination: HttpDestination) -> AskedServer:
+    async def _ask(self, destination: HttpDestination) -> AskedServer:
         # Loaded with the first use, as the others above: most gateways know all their servers.
         from dragoman.probe.asked_dialects import asked_dialect, asked_names
         from dragoman.probe.findings import FoundBy

@@ -194,7 +194,7 @@ class Metrics:
         for rule, number in changes.items():
             self._counts[CHANGES.name][(rule,)] += number
         if entry.trimmed is not None:
-            self._trimmed(target, entry.trimmed)
+            self._add_trimming(target, entry.trimmed)
         self._time(DURATION, (target,), entry.duration)
         self._time(OVERHEAD, (), entry.overhead_us / 1e6)
         if entry.ttfb is not None:
@@ -206,7 +206,7 @@ class Metrics:
         self._counts[TOOL_BYTES.name][(run.family,)] += run.size
         self._time(TOOL_TIME, (run.family,), run.seconds)
 
-    def _trimmed(self, target: str, figures: TrimStatistics) -> None:
+    def _add_trimming(self, target: str, figures: TrimStatistics) -> None:
         tokens, messages = self._counts[TRIMMED_TOKENS.name], self._counts[TRIMMED_MESSAGES.name]
         tokens[target, "kept"] += figures.kept_tokens
         tokens[target, "saved"] += figures.saved_tokens
@@ -318,7 +318,7 @@ def _render_histogram(family: MetricFamily, labels: Labels, histogram: Histogram
 
 
 def _render_labels(family: MetricFamily, labels: Labels, bound: str | None = None) -> str:
-    pairs = [f'{name}="{_escaped(value)}"' for name, value in zip(family.labels, labels, strict=True)]
+    pairs = [f'{name}="{_escape(value)}"' for name, value in zip(family.labels, labels, strict=True)]
     if bound is not None:
         pairs.append(f'le="{bound}"')
     return "{" + ",".join(pairs) + "}" if pairs else ""
@@ -329,7 +329,7 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

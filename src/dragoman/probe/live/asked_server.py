@@ -51,17 +51,17 @@ async def ask_server(
     tally = await ProbeRun(server, transport, budget, redact=redact).run(inquiry)
     findings = inquiry.findings
     facts = facts_found(findings, asked.questions)
-    return AskedServer(facts, _quoted(findings, asked.questions), FoundBy.ASKED, tally.requests, tally.ended)
+    return AskedServer(facts, _quote(findings, asked.questions), FoundBy.ASKED, tally.requests, tally.ended)
 
 
 def run_template(source: TemplateSource) -> AskedServer:
     """What a chat template says. It takes seconds of a processor; raises TemplateError."""
     found = probe_template(source)
     facts = merge(builtin(found.like).facts, found.facts)
-    return AskedServer(facts, _quoted(found.findings, found.questions), FoundBy.TEMPLATE)
+    return AskedServer(facts, _quote(found.findings, found.questions), FoundBy.TEMPLATE)
 
 
-def _quoted(findings: tuple[ProbeFinding, ...], questions: tuple[Question, ...]) -> tuple[QuotedRefusal, ...]:
+def _quote(findings: tuple[ProbeFinding, ...], questions: tuple[Question, ...]) -> tuple[QuotedRefusal, ...]:
     asked = {question.id: question for question in questions}
     refused = [one for one in findings if one.verdict is Verdict.REFUSED and one.says and one.question in asked]
     return tuple(

@@ -55,14 +55,14 @@ async def send_question(
     try:
         incoming = await transport.send(server.outgoing(body), timeouts)
         async with incoming:
-            return await _judged(incoming, streamed, server.asked.form.answer)
+            return await _judge(incoming, streamed, server.asked.form.answer)
     except TooLarge as fault:
         return Failure(FailureKind.BROKEN_STREAM, str(fault), 200)
     except TransportFailure as fault:
         return transport_failure(fault, fault.where)
 
 
-async def _judged(incoming: Incoming, streamed: bool, member: str) -> Failure | None:
+async def _judge(incoming: Incoming, streamed: bool, member: str) -> Failure | None:
     if 300 <= incoming.status < 400:
         raise Redirected(incoming.header("location") or "an address that it does not name")
     content = await incoming.read(ANSWER_LIMIT)

@@ -35,7 +35,7 @@ def _tool(name: str, description: str, schema: JsonObject | None, **more: Any) -
     return described if schema is None else {**described, "input_schema": schema}
 
 
-def _answered_by(id: str, result: JsonObject, *more: JsonObject) -> tuple[JsonObject, ...]:
+def _answer_by(id: str, result: JsonObject, *more: JsonObject) -> tuple[JsonObject, ...]:
     return (SAY.hi, *SAY.calls(id), user([result, *more]), SAY.hello)
 
 
@@ -109,12 +109,12 @@ OWN_QUESTIONS = (
         after=("document-bytes",),
     ),
     *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
-    shared.user_after_tool_question(*_answered_by("abcdef031", _result("abcdef031"), text("And now?"))),
+    shared.user_after_tool_question(*_answer_by("abcdef031", _result("abcdef031"), text("And now?"))),
     Question(
         id="result-error",
         asks="a result marked as an error",
         topic=Topic.CALLS,
-        turns=_answered_by("abcdef151", _result("abcdef151", is_error=True)),
+        turns=_answer_by("abcdef151", _result("abcdef151", is_error=True)),
         settles="result_error",
         words=("is_error",),
         after=("calls",),
@@ -123,7 +123,7 @@ OWN_QUESTIONS = (
         id="image-in-result",
         asks="an image in a result",
         topic=Topic.CALLS,
-        turns=_answered_by("abcdef161", _result("abcdef161", [_IMAGE])),
+        turns=_answer_by("abcdef161", _result("abcdef161", [_IMAGE])),
         settles="media.image.result",
         words=("image",),
         after=("calls", "image-bytes"),

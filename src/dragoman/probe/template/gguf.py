@@ -120,10 +120,10 @@ def read_gguf(file: BinaryIO) -> GgufMetadata:
     pairs = reader.count()
     if pairs > _MOST_PAIRS:
         raise TemplateError(f"the GGUF file has {pairs} entries of metadata; at most {_MOST_PAIRS} are read")
-    return _collected(reader, pairs)
+    return _collect(reader, pairs)
 
 
-def _collected(reader: _GgufReader, pairs: int) -> GgufMetadata:
+def _collect(reader: _GgufReader, pairs: int) -> GgufMetadata:
     templates: dict[str, str] = {}
     tokens: list[str] = []
     known: dict[str, int | float | str] = {}

@@ -74,10 +74,10 @@ def further_variables(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_parsed_calls(message: Mapping[str, Any]) -> Mapping[str, Any]:
     calls = message.get("tool_calls")
-    return {**message, "tool_calls": [_parsed(call) for call in calls]} if calls else message
+    return {**message, "tool_calls": [_parse(call) for call in calls]} if calls else message
 
 
-def _parsed(call: Mapping[str, Any]) -> Mapping[str, Any]:
+def _parse(call: Mapping[str, Any]) -> Mapping[str, Any]:
     function = call.get("function")
     arguments = function.get("arguments") if isinstance(function, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(arguments, str):

@@ -156,12 +156,12 @@ class Rehearsal:
         for one in conversations:
             if self._prompts.ended:
                 break
-            rendering = self._rendered(one, profiles)
+            rendering = self._render(one, profiles)
             if rendering is not None:
                 found.append(Failing(one, rendering))
         return found
 
-    def _rendered(self, one: Rehearsed, profiles: Profiles) -> Rendering | None:
+    def _render(self, one: Rehearsed, profiles: Profiles) -> Rendering | None:
         """The failure of a conversation, or None."""
         try:
             sent = adapt(one.body, source=DEFAULT_DIALECT, target=f"{_NAME}/model", profiles=profiles).json

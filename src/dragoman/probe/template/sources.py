@@ -76,7 +76,7 @@ def from_text(text: str, origin: str = "chat template") -> TemplateSource:
 
 
 def from_gguf(metadata: GgufMetadata, origin: str) -> TemplateSource:
-    source = _chosen(metadata.templates, origin)
+    source = _choose(metadata.templates, origin)
     found = replace(source, context_window=metadata.context_window, engine=TemplateEngine.LLAMA_CPP)
     if metadata.bos or metadata.eos:
         found = replace(found, bos=metadata.bos, eos=metadata.eos)
@@ -87,7 +87,7 @@ def from_props(props: Mapping[str, Any]) -> TemplateSource:
     """The template of a running llama.cpp server, from what it answers to `GET /props`. Raises TemplateError."""
     templates = {DEFAULT: props.get("chat_template"), TOOL_USE: props.get("chat_template_tool_use")}
     found = {name: text for name, text in templates.items() if isinstance(text, str) and text}
-    source = _chosen(found, "llama.cpp /props")
+    source = _choose(found, "llama.cpp /props")
     settings = props.get("default_generation_settings")
     window = settings.get("n_ctx") if isinstance(settings, dict) else None
     return replace(
@@ -105,7 +105,7 @@ def _from_json(content: bytes, origin: str) -> TemplateSource:
     except msgspec.DecodeError as fault:
         raise TemplateError(f"is no JSON object: {fault}", at=origin) from None
     templates = _templates(table.get("chat_template"))
-    source = _chosen(templates, origin)
+    source = _choose(templates, origin)
     window = table.get("model_max_length")
     return replace(
         source,
@@ -127,7 +127,7 @@ def _templates(value: Any) -> dict[str, str]:
     return {str(entry.get("name", DEFAULT)): entry["template"] for entry in named}
 
 
-def _chosen(templates: Mapping[str, str], origin: str) -> TemplateSource:
+def _choose(templates: Mapping[str, str], origin: str) -> TemplateSource:
     if not templates:
         raise TemplateError("has no chat template", at=origin, hint="give the template itself, as Jinja text")
     text = templates.get(DEFAULT) or next(iter(templates.values()))

@@ -157,14 +157,14 @@ def declared_trials(known: Mapping[str, Any]) -> Iterator[Trial]:
             continue
         scripts = (_whole(how.script), *how.also)
         for at, script in enumerate(scripts):
-            yield _declared(fact, how, script, at, str(about[fact].description))
+            yield _declared_trial(fact, how, script, at, str(about[fact].description))
 
 
 def _whole(script: str) -> str:
     return script.removesuffix("; end") if script.endswith("; end") else f"{script}; user Last"
 
 
-def _declared(fact: str, how: Asked, script: str, at: int, asks: str) -> Trial:
+def _declared_trial(fact: str, how: Asked, script: str, at: int, asks: str) -> Trial:
     id = fact.replace("_", "-")
     needed = {name for name, sign in (("system", "system"), ("parallel-calls", "call a b")) if sign in script} - {id}
     return Trial(
@@ -179,11 +179,11 @@ def _declared(fact: str, how: Asked, script: str, at: int, asks: str) -> Trial:
     )
 
 
-def _scripted(id: str, asks: str, topic: Topic, script: str, **more: Any) -> Trial:
+def _script_trial(id: str, asks: str, topic: Topic, script: str, **more: Any) -> Trial:
     return Trial(id=id, asks=asks, topic=topic, build=lambda forms: forms.body(script), **more)
 
 
-def _listed(who: str, name: str, build: Callable[[TemplateForms], Body], after: tuple[str, ...] = ()) -> Trial:
+def _list_trial(who: str, name: str, build: Callable[[TemplateForms], Body], after: tuple[str, ...] = ()) -> Trial:
     return Trial(
         id=f"list-{name}",
         asks=f"texts in a list of parts in a {who}",
@@ -201,14 +201,14 @@ def _call_id(name: str, asks: str, identity: str, after: tuple[str, ...] = ()) -
         id=name,
         asks=asks,
         topic=Topic.CALLS,
-        build=lambda forms: _answered(forms, "A star.", identity),
+        build=lambda forms: _answer_call(forms, "A star.", identity),
         refused={"call_id_pattern": "[a-zA-Z0-9]{9}", "call_id_length": 9, "odd_call_id": REFUSES},
         accepted={"call_id_pattern": "", "odd_call_id": ACCEPTS},
         after=after,
     )
 
 
-def _answered(forms: TemplateForms, content: Any, identity: str = "callid001", **fields: Any) -> Body:
+def _answer_call(forms: TemplateForms, content: Any, identity: str = "callid001", **fields: Any) -> Body:
     """A call and its result; `fields` are further ones of the turn that calls."""
     turns = (forms.user(), {**forms.calls(call(identity, "argumentword")), **fields}, result(identity, content))
     return body(*turns, tools=(LOOKUP,))
@@ -218,9 +218,9 @@ _TEXTS = [text("alphaword"), text("omegaword")]
 _LATE_REFUSED = {"system_place": "opening", "late_system": REFUSES}
 
 FIRST_TRIALS = (
-    _listed("user turn", "user", lambda forms: forms.body("user [Alpha|Omega]")),
-    _listed("turn of the assistant", "assistant", lambda forms: forms.body("user; assistant [Alpha|Omega]; user")),
-    _scripted(
+    _list_trial("user turn", "user", lambda forms: forms.body("user [Alpha|Omega]")),
+    _list_trial("turn of the assistant", "assistant", lambda forms: forms.body("user; assistant [Alpha|Omega]; user")),
+    _script_trial(
         "system",
         "a system message at the start",
         Topic.OPENING,
@@ -229,8 +229,8 @@ FIRST_TRIALS = (
         accepted={"system_count": "one"},
         loss="system",
     ),
-    _listed("system message", "system", lambda forms: forms.body("system [Alpha|Omega]; user"), ("system",)),
-    _scripted(
+    _list_trial("system message", "system", lambda forms: forms.body("system [Alpha|Omega]; user"), ("system",)),
+    _script_trial(
         "two-systems",
         "two system messages at the start",
         Topic.OPENING,
@@ -239,7 +239,7 @@ FIRST_TRIALS = (
         accepted={"system_count": "many"},
         after=("system",),
     ),
-    _scripted(
+    _script_trial(
         "late-system",
         "a system message after the first turn",
         Topic.TURNS,
@@ -248,7 +248,7 @@ FIRST_TRIALS = (
         accepted={"system_place": "anywhere", "late_system": ACCEPTS},
         after=("system",),
     ),
-    _scripted(
+    _script_trial(
         "last-system",
         "a system message at the end",
         Topic.TURNS,
@@ -269,18 +269,18 @@ FIRST_TRIALS = (
 )
 
 
-def _tooled(id: str, asks: str, script: str, made: Body, **more: Any) -> Trial:
+def _tool_trial(id: str, asks: str, script: str, made: Body, **more: Any) -> Trial:
     return Trial(id=id, asks=asks, topic=Topic.TOOLS, build=lambda forms: forms.body(script, made), **more)
 
 
-def _without(asks: str, fact: str, made: Body) -> Trial:
+def _lacking_trial(asks: str, fact: str, made: Body) -> Trial:
     stances = {"accepted": {fact: ACCEPTS}, "refused": {fact: REFUSES}}
-    return _tooled(fact.replace("_", "-"), asks, "user Last", made, after=("tools",), **stances)
+    return _tool_trial(fact.replace("_", "-"), asks, "user Last", made, after=("tools",), **stances)
 
 
 TOOL_TRIALS = (
-    _tooled("tools", "tools", "user Last", tool("toolword"), loss="tools"),
-    _tooled(
+    _tool_trial("tools", "tools", "user Last", tool("toolword"), loss="tools"),
+    _tool_trial(
         "tools-beside-system",
         "tools beside a system message",
         "system Rule; user Last",
@@ -288,7 +288,7 @@ TOOL_TRIALS = (
         refused={"system_count": "none"},
         after=("system", "tools"),
     ),
-    _tooled(
+    _tool_trial(
         "tool-descriptions",
         "the description of a tool",
         "user Last",
@@ -296,14 +296,14 @@ TOOL_TRIALS = (
         after=("tools",),
         loss="tool-descriptions",
     ),
-    _without("a tool without a description", "tools_without_description", tool("toolword", description=None)),
-    _without("a tool without a schema", "tools_without_schema", tool("toolword", parameters=None)),
+    _lacking_trial("a tool without a description", "tools_without_description", tool("toolword", description=None)),
+    _lacking_trial("a tool without a schema", "tools_without_schema", tool("toolword", parameters=None)),
 )
 
 CALL_TRIALS = (
     _call_id("call-ids", "long ids of calls with other signs than letters and digits", "call_0123456789abcdef"),
     _call_id("short-call-ids", "short ids of calls", "1", after=("call-ids",)),
-    _scripted(
+    _script_trial(
         "undeclared-tools",
         "calls in the history and no tools",
         Topic.TOOLS,
@@ -311,12 +311,12 @@ CALL_TRIALS = (
         refused={"undeclared_tools": REFUSES},
         accepted={"undeclared_tools": ACCEPTS},
     ),
-    _listed("result", "result", lambda forms: _answered(forms, _TEXTS), ("list-user",)),
+    _list_trial("result", "result", lambda forms: _answer_call(forms, _TEXTS), ("list-user",)),
     Trial(
         id="result-images",
         asks="an image in a result",
         topic=Topic.FORMS,
-        build=lambda forms: _answered(forms, [text("alphaword"), _IMAGE]),
+        build=lambda forms: _answer_call(forms, [text("alphaword"), _IMAGE]),
         never=_PRINTED,
         refused={"media": {"image": {"result": REFUSES}}},
         accepted={"media": {"image": {"result": ACCEPTS}}},
@@ -333,7 +333,7 @@ def reasoning_trial(field: str, plain: bool) -> Trial:
 
     def build(forms: TemplateForms) -> Body:
         if not plain:
-            return _answered(forms, "outcomeword", **{field: "thoughtword"})
+            return _answer_call(forms, "outcomeword", **{field: "thoughtword"})
         return body(forms.user(), {**forms.assistant("spokenword"), field: "thoughtword"}, forms.user("lastword"))
 
     return Trial(

@@ -36,7 +36,7 @@ async def inspect(opening: StoreOpening, seconds: float) -> tuple[ServerFinding,
         async with asyncio.timeout(seconds):
             connection = await connect(address, opening.config.postgres)
             try:
-                return await _asked(connection, place_of(address), opening.config.postgres)
+                return await _ask(connection, place_of(address), opening.config.postgres)
             finally:
                 connection.terminate()
     except Exception as error:  # a host that is unknown, a password that is wrong, a proxy that is no database
@@ -56,7 +56,7 @@ def _unreached(place: str, error: Exception, seconds: float) -> ServerFinding:
     return ServerFinding("", Gravity.FAULT, f"{place} {reason}", cure)
 
 
-async def _asked(connection: DatabaseConnection, place: str, options: PostgresOptions) -> tuple[ServerFinding, ...]:
+async def _ask(connection: DatabaseConnection, place: str, options: PostgresOptions) -> tuple[ServerFinding, ...]:
     started = time.perf_counter()
     await connection.fetch("SELECT 1")
     taken = (time.perf_counter() - started) * 1000

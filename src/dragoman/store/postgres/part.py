@@ -73,12 +73,12 @@ class PostgresLedger:
     async def _ask(self, question: Statement) -> Sequence[Row]:
         """Rows of the database. Raises StoreUnavailable, which is counted."""
         try:
-            return await self._thread.run(self._asked(question))
+            return await self._thread.run(self._fetch(question))
         except Exception as error:
             self.unread += 1
             raise StoreUnavailable(f"the ledger cannot be read: {type(error).__name__}: {error}") from error
 
-    async def _asked(self, question: Statement) -> Sequence[Row]:
+    async def _fetch(self, question: Statement) -> Sequence[Row]:
         await self._writer.start()
         options = self._settings.config.postgres
         if self._pool is None:

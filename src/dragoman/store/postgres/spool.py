@@ -58,7 +58,7 @@ class Spool:
             chunk += _HEAD.pack(len(record), zlib.crc32(record)) + record
             taken += 1
         if taken:
-            _write(self._opened(), chunk)
+            _write(self._open(), chunk)
             self.size += len(chunk)
         return taken
 
@@ -79,7 +79,7 @@ class Spool:
             return
         for path in sorted(self._folder.glob(f"*{ENDING}")):
             if path != self._path:
-                yield from _taken_over(path)
+                yield from _take_over(path)
 
     def close(self) -> None:
         """An empty file is removed. One with entries stays for whoever comes next."""
@@ -90,7 +90,7 @@ class Spool:
         os.close(self._handle)
         self._handle = None
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         assert self._path is not None
         if self._handle is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ class Spool:
         return self._handle
 
 
-def _taken_over(path: Path) -> Iterator[Path]:
+def _take_over(path: Path) -> Iterator[Path]:
     try:
         handle = os.open(path, os.O_RDONLY)
     except OSError:

@@ -237,7 +237,7 @@ class LedgerWriter:
         """Try until it succeeds, with pauses that grow."""
         while self._connection is None:
             try:
-                self._connection = await self._prepared()
+                self._connection = await self._prepare()
             except Exception as error:  # a host that is unknown, a password that is wrong, tables that are too new
                 self._is_away(error)
                 await asyncio.sleep(self._pause * random.uniform(0.5, 1.0))  # noqa: S311
@@ -249,7 +249,7 @@ class LedgerWriter:
         self._settled.set()
         self._wake.set()
 
-    async def _prepared(self) -> DatabaseConnection:
+    async def _prepare(self) -> DatabaseConnection:
         connection = await connect(self._address, self._settings.config.postgres)
         try:
             await migrate(connection)

@@ -44,14 +44,14 @@ class RedisAddress(Struct, frozen=True):
 def parse_address(url: str) -> RedisAddress:
     """Read an address. Raises StoreError, which does not show the password."""
     try:
-        return _parsed(url)
+        return _parse(url)
     except ValueError:
         forms = "redis://HOST:PORT/0, rediss://…, redis+sentinel://HOST:PORT/NAME/0, redis+cluster://HOST:PORT or "
         forms += "redis+unix:///PATH"
         raise StoreError(f"store.hot is no address of Redis; write {forms}") from None
 
 
-def _parsed(url: str) -> RedisAddress:
+def _parse(url: str) -> RedisAddress:
     scheme, _, rest = url.partition("://")
     scheme = scheme.lower()
     parts = urlsplit("redis://" + rest)

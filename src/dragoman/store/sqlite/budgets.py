@@ -134,7 +134,7 @@ class SqliteBudgets(FileThread):
     def _book(self, bookings: Sequence[BudgetBooking]) -> list[Verdict]:
         """Decide and book, as one. Amounts are read once and written once, however many bookings add to them."""
         spent: dict[tuple[str, str], float] = {}
-        connection = self._opened()
+        connection = self._open()
         with transaction(connection):
             verdicts = [self._decide(one, spent) for one in bookings]
             connection.executemany(_WRITE, [(*named, amount) for named, amount in spent.items()])
@@ -145,7 +145,7 @@ class SqliteBudgets(FileThread):
         names = [(one.key, period.name) for period in one.periods]
         for named in names:
             if named not in spent:
-                row = self._opened().execute(_READ, named).fetchone()
+                row = self._open().execute(_READ, named).fetchone()
                 spent[named] = float(row[0]) if row is not None else 0.0
         full = None if one.settles else find_exhausted([spent[named] for named in names], one.periods, one.amount)
         if full is not None:
@@ -155,9 +155,9 @@ class SqliteBudgets(FileThread):
         return tuple(spent[named] for named in names)
 
     def _forget(self, key: str) -> int:
-        return self._opened().execute(_FORGET, (key,)).rowcount if self._path.exists() else 0
+        return self._open().execute(_FORGET, (key,)).rowcount if self._path.exists() else 0
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = open_budgets(self._path, wait=DEADLINE / 2)
         return self._connection

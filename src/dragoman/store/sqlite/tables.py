@@ -94,14 +94,14 @@ def _open(path: Path, tables: Tables, wait: float) -> sqlite3.Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _create_private(path)
-        connection = _prepared(path, tables)
+        connection = _prepare(path, tables)
         connection.execute(f"PRAGMA busy_timeout={int(wait * 1000)}")
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path} cannot be used as a store: {error}. Move it away or set store.path") from error
     return connection
 
 
-def _prepared(path: Path, tables: Tables) -> sqlite3.Connection:
+def _prepare(path: Path, tables: Tables) -> sqlite3.Connection:
     """Switching to WAL does not wait for other workers that do the same, so it is tried until it is done."""
     for attempt in range(OPENING_ATTEMPTS):
         connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)

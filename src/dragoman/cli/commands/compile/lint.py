@@ -63,25 +63,25 @@ class LintTask(msgspec.Struct, frozen=True):
     def run(self, item: RequestItem) -> LintOutcome:
         try:
             body = item.valid_body()
-            return self._fixed(item, body) if self.fix else LintOutcome(self._findings(item, body))
+            return self._fix(item, body) if self.fix else LintOutcome(self._findings(item, body))
         except RequestError as error:
             return LintOutcome(error=str(error))
 
     def _findings(self, item: RequestItem, body: bytes) -> tuple[PlacedFinding, ...]:
-        profiles, targets = _resolved(self)
+        profiles, targets = _resolve(self)
         source = item.source(self.source)
         found = linter.lint_targets(body, source=source, targets=targets, profiles=profiles, doubt=Doubt(self.doubt))
         return tuple(PlacedFinding(item.file, item.line, finding) for finding in found)
 
-    def _fixed(self, item: RequestItem, body: bytes) -> LintOutcome:
-        _, (target,) = _resolved(self)
+    def _fix(self, item: RequestItem, body: bytes) -> LintOutcome:
+        _, (target,) = _resolve(self)
         done = linter.fix(body, source=self.source, target=target, doubt=Doubt(self.doubt))
         text = splice(body, done.body)
         return LintOutcome(self._findings(item, text), "", text, fold(done.changes))
 
 
 @lru_cache(maxsize=1)
-def _resolved(task: LintTask) -> tuple[Profiles, tuple[Target, ...]]:
+def _resolve(task: LintTask) -> tuple[Profiles, tuple[Target, ...]]:
     """The targets of a task; resolved once in each process."""
     choices = parse_choices(task.profiles, task.rules)
     return choices.profiles, tuple(choose(name, choices.profiles, choices.rules) for name in task.targets)
@@ -150,7 +150,7 @@ def lint(
         _check_fixable(files, names, targets)
     report = REPORTS["json" if as_json else output_format](targets, details)
     task = LintTask(source, targets, doubt or Doubt.FAITHFUL, profiles, rules, fixing)
-    _resolved.cache_clear()  # its files may have changed since the last call in this process
+    _resolve.cache_clear()  # its files may have changed since the last call in this process
     run = Run(task, report, lines, jobs, details, backup)
     report.begin()
     bad = sum([_check_file(file, run) for file in files])

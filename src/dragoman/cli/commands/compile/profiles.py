@@ -119,14 +119,14 @@ def stated_facts(target: Target, known: Profiles) -> Iterator[StatedFact]:
             continue
         if isinstance(value, dict) and value:
             for entry, content in value.items():
-                yield _stated(f"{fact}.{entry}", content, layers, target, known)
+                yield _state(f"{fact}.{entry}", content, layers, target, known)
         else:
-            yield _stated(fact, value, layers, target, known)
+            yield _state(fact, value, layers, target, known)
     for rule, choice in target.choices.items():
         yield StatedFact(f"rule {rule}", choice, _rule_origin(rule, layers), ())
 
 
-def _stated(fact: str, value: Any, layers: list[Layer], target: Target, known: Profiles) -> StatedFact:
+def _state(fact: str, value: Any, layers: list[Layer], target: Target, known: Profiles) -> StatedFact:
     return StatedFact(fact, value, _origin(fact, layers), tuple(evidence(target, [fact], known)))
 
 

@@ -51,7 +51,7 @@ def chat(given: GivenConfig, model: str, system: str) -> int:
     error, and the exit code is 1 if a message was not answered.
     """
     raise_on_interrupt()
-    with asyncio.Runner() as runner, _opened(runner, given) as services:
+    with asyncio.Runner() as runner, _open(runner, given) as services:
         talk = Talk(runner, services, model or _first_model(services), system)
         talk.begin()
         for line in _messages(is_terminal(sys.stdin)):
@@ -61,7 +61,7 @@ def chat(given: GivenConfig, model: str, system: str) -> int:
 
 
 @contextmanager
-def _opened(runner: asyncio.Runner, given: GivenConfig) -> Iterator[Services]:
+def _open(runner: asyncio.Runner, given: GivenConfig) -> Iterator[Services]:
     """The services of a gateway with this configuration; if it has no providers, the emulators stand in."""
     from dragoman.cli.inputs.own_gateway import own_gateway
     from dragoman.emulation.emulator_fallback import NOTICE, EmulatorFallback, needs_emulators
@@ -240,7 +240,7 @@ class Talk:
         from dragoman.cli.chat_turns import AnswerPiece, TurnFailed, take_turn
 
         failed = False
-        turn = take_turn(self._services, self.model, self._sent())
+        turn = take_turn(self._services, self.model, self._messages_to_send())
         try:
             async for event in turn:
                 failed = failed or isinstance(event, TurnFailed)
@@ -251,7 +251,7 @@ class Talk:
             await turn.aclose()
         return failed
 
-    def _sent(self) -> list[dict[str, Any]]:
+    def _messages_to_send(self) -> list[dict[str, Any]]:
         opening = [{"role": "system", "content": self._system}] if self._system else []
         return [*opening, *self._messages]
 
@@ -296,7 +296,7 @@ class Talk:
     def _save(self, name: str) -> None:
         if not name:
             raise OptionError("names no file", at="/save", hint="write /save FILE")
-        request = {"model": self.model, "messages": self._sent()}
+        request = {"model": self.model, "messages": self._messages_to_send()}
         try:
             with open(name, "xb") as file:
                 file.write(msgspec.json.format(msgspec.json.encode(request), indent=2) + b"\n")

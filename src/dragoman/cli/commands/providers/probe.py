@@ -122,7 +122,7 @@ def probe(
     state_path = _state_path(out)
     probed = asyncio.run(_ask(wanted, ProbeBudget(requests, seconds, rate), state_path, resume))
     _finish(probed, state_path)
-    compared = _compared(wanted, probed)
+    compared = _compare(wanted, probed)
     report = _report(wanted, probed, compared if check else (), with_host)
     if out is not None:
         out.write_text(render_profile(_profile(out.stem, wanted, probed)), "utf-8")
@@ -275,7 +275,7 @@ def _found_key(wanted: _Wanted, dialect: str) -> Key | None:
     return replace(form, env=wanted.key_env) if wanted.key_env else None
 
 
-def _compared(wanted: _Wanted, probed: _Probed) -> tuple[ComparedFact, ...]:
+def _compare(wanted: _Wanted, probed: _Probed) -> tuple[ComparedFact, ...]:
     if wanted.target is None:
         return ()
     return compare_facts(wanted.target.facts, facts_found(probed.findings, probed.asked.questions))

@@ -67,7 +67,7 @@ class _RecordedSession:
         before = self._turns.find("", ask)
         if before is not None and (broken := find_break(before, request, place)) is not None:
             request = msgspec.structs.replace(request, changes=blame(before, broken, request))
-        usage = _counted(line) if line.input_tokens else _estimated(before, request, place.name)
+        usage = _usage_of(line) if line.input_tokens else _estimate(before, request, place.name)
         use = self._turns.note("", request, usage, place)
         return Entry(
             id=line.id or item.where,
@@ -120,11 +120,11 @@ def _time_of(line: RecordedLine, now: float) -> float:
         return now + _SECONDS
 
 
-def _counted(line: RecordedLine) -> Usage:
+def _usage_of(line: RecordedLine) -> Usage:
     return Usage(line.input_tokens, line.output_tokens, line.cached_tokens, line.written_tokens)
 
 
-def _estimated(before: SentTurn | None, request: CompiledRequest, target: str) -> Usage:
+def _estimate(before: SentTurn | None, request: CompiledRequest, target: str) -> Usage:
     """As if the provider kept every prompt, and read all that stays the same."""
     total = int(estimate_tokens(request.conversation, request.facts.model))
     is_known = before is not None and before.target == target
