@@ -304,6 +304,31 @@ CASES |= {
         rules=("empty-tools",),
     ),
 }
+BLIND = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}
+CASES |= {
+    # anomalyco/opencode#49443
+    "a picture that a tool found": Awkward(
+        "bedrock",
+        looked({"text": "Found"}, BLIND),
+        ("bedrock/openai.gpt-5.6-sol", "bedrock/us.mistral.pixtral-large-2502-v1:0", "bedrock/qwen.qwen3-vl-235b-a22b"),
+        arrives=('"content":[{"text":"Found"}]', "iVBORw0KGgo="),
+        gone=("[image",),
+    ),
+    "a picture that a tool found, to models that see it there": Awkward(
+        "bedrock",
+        looked(BLIND),
+        (*CONVERSE[:2], "bedrock/us.meta.llama4-maverick-17b-instruct-v1:0"),
+        arrives=('"content":[{"image"',),
+    ),
+    # crewAIInc/crewAI#4046, langgenius/dify-official-plugins#1767
+    "a word to stop at": Awkward(
+        "openai-chat",
+        asked(HI, stop=["Observation:"]),
+        ("bedrock/openai.gpt-oss-safeguard-120b", "bedrock/qwen.qwen3-235b-a22b-2507-v1:0"),
+        gone=("stopSequences",),
+        rules=("refused-setting",),
+    ),
+}
 
 
 @pytest.mark.parametrize(

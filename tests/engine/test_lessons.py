@@ -129,6 +129,7 @@ FOUND = {
 TAILED = {"id": "c1__thought__c2ln", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 TAILED_RESULT = {"role": "tool", "tool_call_id": "c1__thought__c2ln", "content": "x"}
 
+CALL_ONE = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 RENAMED = "data:image/png;base64,/9j/4AAQSkZJRgABAQAAAQABAAD="
 
 CASES: dict[str, Case] = {
@@ -661,7 +662,11 @@ CASES: dict[str, Case] = {
         "auto",
     ),
     "choice-named": Case(
-        ("Invalid tool_choice type: 'object'. Supported string values: none, auto, required",),
+        (
+            "Invalid tool_choice type: 'object'. Supported string values: none, auto, required",
+            "This model doesn't support the toolConfig.toolChoice.tool field. Remove toolConfig.toolChoice.tool and "
+            "try again.",
+        ),
         {"tool_choices": ["auto", "none", "required"]},
         {**PLAIN, "tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "f"}}},
         lambda body: body["tool_choice"],
@@ -796,6 +801,26 @@ CASES: dict[str, Case] = {
         "data:image/png",
         "data:image/jpeg",
         target="openrouter/anthropic/claude-sonnet-4.5",
+    ),
+    "result-picture": Case(
+        ("This model doesn't support the image field for user messages. Remove image and try again.",),
+        {"media": {"image": {"result": "refuses"}}},
+        {
+            "messages": [
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "tool_calls": [CALL_ONE]},
+                {
+                    "role": "tool",
+                    "tool_call_id": "c1",
+                    "content": [{"type": "image_url", "image_url": {"url": RENAMED}}],
+                },
+            ],
+            "tools": TOOLS,
+        },
+        lambda body: "image" in body["messages"][2]["content"][0]["toolResult"]["content"][0],
+        True,
+        False,
+        target="bedrock/new.model-v1:0",
     ),
     "images-refused": Case(
         (
@@ -1039,6 +1064,15 @@ CASES: dict[str, Case] = {
         target="openrouter/openai/gpt-5",
         status=404,
     ),
+    "tools-streamed": Case(
+        ("This model doesn't support tool use in streaming mode.",),
+        {"tools_streamed": "refuses"},
+        {**PLAIN, "tools": TOOLS},
+        lambda body: "toolConfig" in body,
+        True,
+        True,
+        target="bedrock/new.model-v1:0",
+    ),
     "tools-refused": Case(
         (
             "registry.ollama.ai/library/x does not support tools",
@@ -1133,6 +1167,7 @@ CASES: dict[str, Case] = {
             "Failed to deserialize the JSON body into the target type: stop: unknown field `stop`, expected one of "
             "`messages`, `model`",
             'json: unknown field "stop"',
+            "This model doesn't support the stop field. Remove stop and try again.",
         ),
         {"refused_settings": ["stop"], "settings": {"stop": {"support": "refuses"}}},
         {**PLAIN, "stop": ["x"], "seed": 1},

@@ -30,11 +30,15 @@ class BedrockFamily:
     stored: bool = True
     results: tuple[str, ...] = ("text", "json", "image", "document", "video", "searchResult")
     choices: tuple[str, ...] = ("auto", "any", "tool")
+    stops: bool = True
+    """Whether it takes stop sequences."""
     thinks_unsigned: bool = False
     """Whether its answers have thinking without a signature."""
 
 
 UNKNOWN = BedrockFamily("")
+_UNSEEN_RESULTS = ("text", "json", "document", "video", "searchResult")
+"""What results hold of all but Claude, Nova and Llama 4 (https://github.com/anomalyco/opencode/issues/49443)."""
 _LLAMA = BedrockFamily(
     "llama",
     words_with_calls=False,
@@ -45,8 +49,10 @@ _LLAMA = BedrockFamily(
     alternates=True,
     choices=("auto",),
 )
-_MISTRAL = BedrockFamily("mistral", caching=False, thoughts=False, alternates=True, choices=("auto", "any"))
-_OTHER = BedrockFamily("", thoughts=False, choices=("auto",))
+_MISTRAL = BedrockFamily(
+    "mistral", caching=False, thoughts=False, alternates=True, choices=("auto", "any"), results=_UNSEEN_RESULTS
+)
+_OTHER = BedrockFamily("", thoughts=False, choices=("auto",), results=_UNSEEN_RESULTS)
 _NOVA = BedrockFamily(
     "nova", strict=False, tool_caching=False, thoughts=False, results=("text", "json", "image", "searchResult")
 )
@@ -63,9 +69,18 @@ _FAMILIES = {
     r"mistral\.(mistral-(large-24|small-24|7b)|mixtral)": replace(_MISTRAL, image=False),
     r"mistral\.": _MISTRAL,
     r"deepseek\.": replace(_OTHER, name="deepseek", caching=False, image=False, alternates=True, thinks_unsigned=True),
+    r"openai\.gpt-[5-9]": BedrockFamily("gpt", results=_UNSEEN_RESULTS),
     r"openai\.gpt-oss": replace(
-        _OTHER, name="gpt-oss", strict=False, caching=False, image=False, alternates=True, thinks_unsigned=True
+        _OTHER,
+        name="gpt-oss",
+        stops=False,
+        strict=False,
+        caching=False,
+        image=False,
+        alternates=True,
+        thinks_unsigned=True,
     ),
+    r"qwen\.": replace(_OTHER, name="qwen", stops=False, caching=False),
     r"moonshot\.": replace(_OTHER, name="kimi", thinks_unsigned=True),
     r"(cohere\.command-r|ai21\.)": replace(_OTHER, name="text", caching=False, image=False, alternates=True),
 }

@@ -36,6 +36,8 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     _check_pairs(messages)
     _check_tools(body, messages, family, request)
     _check_media(messages, family)
+    if not family.stops and (body.get("inferenceConfig") or {}).get("stopSequences"):
+        raise BedrockRefusal("This model doesn't support the stopSequences field. Remove stopSequences and try again.")
     _check_caching(body, messages, family)
     if family.name == "claude":
         _check_claude(request, options)
@@ -180,6 +182,10 @@ def _check_media(messages: list[Block], family: BedrockFamily) -> None:
         inner = block["toolResult"]["content"] if kind == "toolResult" else [block]
         for one in inner:
             _check_medium(one, family, place, inside=kind == "toolResult")
+        if kind == "toolResult" and "image" not in family.results and any("image" in one for one in inner):
+            raise BedrockRefusal(
+                "This model doesn't support the image field for user messages. Remove image and try again."
+            )
         if kind == "toolResult" and any(next(iter(one)) not in family.results for one in inner):
             raise BedrockRefusal(
                 f"{WRAPPED}Malformed input request: #/{place.replace('.', '/')}: extraneous key [toolResult] is not "

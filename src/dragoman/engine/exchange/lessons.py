@@ -171,7 +171,8 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson("role-unknown", r"please use a valid role: user, model", corrections.next_role),
     _lesson(
         "system-refused",
-        r"system role not supported|does not support 'system' with this model|unexpected role .?system",
+        r"system role not supported|does not support 'system' with this model|unexpected role .?system|"
+        r"doesn't support system messages",
         corrections.system_refused,
     ),
     _lesson(
@@ -296,9 +297,16 @@ LESSONS: tuple[Lesson, ...] = (
         fixed(reasoning_default=True, thinking_off=REFUSES),
     ),
     _lesson(
-        "choice-refused", r"tool choice must be auto|support the provided 'tool_choice' value", corrections.free_choice
+        "choice-refused",
+        r"tool choice must be auto|support the provided 'tool_choice' value|"
+        r"support the toolConfig\.toolChoice\.any field",
+        corrections.free_choice,
     ),
-    _lesson("choice-named", r"invalid tool_choice type: 'object'", corrections.unnamed_choice),
+    _lesson(
+        "choice-named",
+        r"invalid tool_choice type: 'object'|support the toolConfig\.toolChoice\.tool field",
+        corrections.unnamed_choice,
+    ),
     _lesson(
         "format-refused",
         r"does not support response format [`'\"]?json_schema|this response_format type is unavailable",
@@ -372,6 +380,11 @@ LESSONS: tuple[Lesson, ...] = (
         "picture-mistyped",
         r"image appears to be an? image/|image does not match the provided media type",
         fixed(mistyped_media=REFUSES),
+    ),
+    _lesson(
+        "result-picture",
+        r"does(?:n't| not) support the image field for user messages",
+        fixed_medium("image", "result"),
     ),
     _lesson(
         "images-refused",
@@ -450,6 +463,7 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.other_api,
     ),
     _lesson("hints-unserved", r"no endpoints found that support cache control", fixed(cache_hints=REFUSES)),
+    _lesson("tools-streamed", r"support tool use in streaming mode", fixed(tools_streamed=REFUSES)),
     _lesson(
         "tools-refused",
         r"does not support (?:tools|tool calling|function calling)|(?:tool calling|function call).? is not supported|"
@@ -484,7 +498,7 @@ LESSONS: tuple[Lesson, ...] = (
         "field-refused",
         r"(?:unsupported parameter(?:\(s\))?: |unsupported param: |unknown parameter: |"
         r"unrecognized request argument supplied: |unknown field (?=['\"`])|"
-        r"argument not supported on this model: |does not support parameter |"
+        r"argument not supported on this model: |does not support parameter |doesn't support the (?=\w+ field)|"
         r"unknown name (?=['\"`])|property (?=['\"`]))['\"`]?(?P<name>[\w.\[\]-]+)",
         corrections.refused_name,
     ),
