@@ -742,6 +742,7 @@ CASES |= {
     ),
 }
 
+NAMED_LOOK: Wire = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
 CASES |= {
     "thinking switched off, on models that always think": Awkward(
         "anthropic",
@@ -756,6 +757,41 @@ CASES |= {
         ("openrouter/openai/gpt-5", "openrouter/deepseek/deepseek-r1", "openrouter/minimax/minimax-m2.5"),
         arrives=('"reasoning":{"effort":"low"}',),
         rules=("thinking-form",),
+    ),
+    "a picture as base64 alone": Awkward(
+        "openai-chat",
+        asked({"role": "user", "content": [{"type": "image_url", "image_url": {"url": f"iVBORw0KGgo{'A' * 81}="}}]}),
+        ("openai/gpt-4o", "azure-openai/gpt-4o"),
+        arrives=("data:image/png;base64,iVBORw0KGgoAAAA",),
+        rules=("media-form",),
+    ),
+    "a picture as base64 alone, among items": Awkward(
+        "openai-responses",
+        items({"role": "user", "content": [{"type": "input_image", "image_url": f"/9j/4AAQSkZJRg{'A' * 50}"}]}),
+        OPENAI,
+        arrives=("data:image/jpeg;base64,/9j/4AAQSkZJRg",),
+        rules=("media-form",),
+    ),
+    "a path in place of a picture": Awkward(
+        "openai-responses",
+        items(
+            HI,
+            NAMED_LOOK,
+            {
+                "type": "function_call_output",
+                "call_id": "c1",
+                "output": [{"type": "input_image", "image_url": "/a/b.png"}],
+            },
+        ),
+        (*OPENAI, "openai/gpt-4o"),
+        arrives=("[image: /a/b.png]",),
+        rules=("refused-part",),
+    ),
+    "a file of the same provider, in its other API": Awkward(
+        "openai-chat",
+        asked({"role": "user", "content": [{"type": "file", "file": {"file_id": "file-1"}}]}, tools=[LOOK]),
+        ("openai/gpt-5.6",),
+        arrives=('{"type":"input_file","file_id":"file-1"}',),
     ),
     "metadata of all kinds": Awkward(
         "openai-chat",
@@ -802,7 +838,7 @@ CASES |= {
         rules=("refused-setting",),
     ),
 }
-NAMED: Wire = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}", "namespace": "maps"}
+NAMED: Wire = {**NAMED_LOOK, "namespace": "maps"}
 GIVEN: Wire = {"type": "function_call_output", "call_id": "c1", "output": "a lake"}
 BARE: Wire = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}, "strict": False}
 MAPS: Wire = {"type": "namespace", "name": "maps", "description": "Maps.", "tools": [BARE]}

@@ -77,6 +77,7 @@ from dragoman.dialects.shared.parsing import (
     link_literal,
     made_id,
     parse_headless,
+    parse_headless_picture,
     parse_link,
     parse_listed,
     stated_detail,
@@ -574,7 +575,10 @@ def _parse_link(kind: MediaKind, link: ChatUrl | str, hint: Raw, extras: Extras 
     if memoryview(link.url)[0] != QUOTE:
         return None
     detail = stated_detail(link.detail)
-    return Media(kind, link_literal(link.url), detail=detail, wire_form=form, hint=cache_hint(hint), extras=extras)
+    headless = parse_headless_picture(link.url) if kind is MediaKind.IMAGE else None
+    source = link_literal(link.url) if headless is None else headless
+    form = form if headless is None else HEADLESS
+    return Media(kind, source, detail=detail, wire_form=form, hint=cache_hint(hint), extras=extras)
 
 
 def _parse_audio(wire: ChatAudio, extras: Extras | None = None) -> Part | None:

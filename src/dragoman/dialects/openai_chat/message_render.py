@@ -382,7 +382,7 @@ def _render_media(part: Media, out: Pieces) -> None:
     elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)) and part.wire_form != DOCUMENT_URL:
         _render_file(part, source, out)
     elif kind in _LINKED and isinstance(source, (Inline, Remote)):
-        _render_link(part, data_url(source) if isinstance(source, Inline) else (quote(source.url),), out)
+        _render_link(part, _url_of(part, source), out)
     else:
         raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in Chat content")
 
@@ -400,6 +400,12 @@ def _render_sound(part: Media, out: Pieces) -> None:
     if form:
         out += (b',"format":', quote(_FORMATS.get(form, form)))
     out.append(b"}")
+
+
+def _url_of(part: Media, source: Inline | Remote) -> tuple[bytes | memoryview, ...]:
+    if isinstance(source, Inline):
+        return (source.data,) if part.wire_form == HEADLESS else data_url(source)
+    return (quote(source.url),)
 
 
 def _render_link(part: Media, url: tuple[bytes | memoryview, ...], out: Pieces) -> None:

@@ -87,6 +87,7 @@ from dragoman.dialects.shared.parsing import (
     link_literal,
     made_id,
     parse_headless,
+    parse_headless_picture,
     parse_link,
     parse_listed,
     parse_state,
@@ -596,13 +597,17 @@ def _parse_image(part: ResponsesImage, at: str, extras: Extras | None) -> Part |
     if linked is (part.file_id is not None):
         return None
     source: Inline | Remote | Stored
+    form = ""
     if not linked:
         source = Stored(part.file_id or "", OPENAI_FILES)
     elif url[0] == QUOTE:
-        source = link_literal(part.image_url)
+        headless = parse_headless_picture(part.image_url)
+        source = link_literal(part.image_url) if headless is None else headless
+        form = "" if headless is None else HEADLESS
     else:
         raise MalformedRequest("the URL is not a string", at=f"{at}/image_url")
-    return Media(MediaKind.IMAGE, source, part.filename, stated_detail(part.detail or None), extras=extras)
+    detail = stated_detail(part.detail or None)
+    return Media(MediaKind.IMAGE, source, part.filename, detail, wire_form=form, extras=extras)
 
 
 def _parse_file(part: ResponsesFile, at: str, extras: Extras | None) -> Part | None:

@@ -119,9 +119,22 @@ DOCUMENT_TYPES: Mapping[str, str] = {
 }
 """How names of files end → media type."""
 HEADLESS = "headless"
-"""The spelling of a file as its base64 alone, without the head of a data URL that names its type."""
+"""The spelling of a file or a picture as its base64 alone, without the head of a data URL that names its type."""
 _PDF = b'"JVBERi'
 _BASE64_HEAD = re.compile(rb'"[A-Za-z0-9+/]{16,}')
+
+
+_PICTURES = {b'"iVBORw0KGgo': "image/png", b'"/9j/': "image/jpeg", b'"R0lGOD': "image/gif", b'"UklGR': "image/webp"}
+"""How pictures begin in base64."""
+
+
+def parse_headless_picture(literal: Json | Raw) -> Inline | None:
+    """A picture as base64 alone, where its URL belongs; None if it is none."""
+    head = bytes(memoryview(literal)[:64])
+    if not _BASE64_HEAD.match(head):
+        return None
+    found = next((kind for start, kind in _PICTURES.items() if head.startswith(start)), None)
+    return None if found is None else Inline(found, bytes(literal))
 
 
 def parse_headless(literal: Json, name: str | None) -> Inline | None:

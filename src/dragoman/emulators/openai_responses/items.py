@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dragoman.emulators.chat.openai.request_types import array_too_long, bracketed
+from dragoman.emulators.chat.openai.request_types import array_too_long, bracketed, picture_url
 from dragoman.emulators.openai_responses.client_items import CLIENT_ITEMS
 from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 from dragoman.emulators.request_shape import (
@@ -20,7 +20,6 @@ from dragoman.emulators.request_shape import (
     items,
     mapping,
     nullable,
-    of_type,
     one_of,
     tagged,
     text,
@@ -57,7 +56,7 @@ _INPUT_PARTS: dict[str, Shape] = {
     "input_image": RecordShape(
         {
             **_cacheable,
-            "image_url": nullable(of_type("an image URL", str)),
+            "image_url": nullable(picture_url),
             "file_id": nullable(text),
             "detail": one_of("low", "high", "auto", "original"),
         }

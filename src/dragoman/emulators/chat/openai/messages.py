@@ -8,7 +8,14 @@ from typing import Any
 
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.openai.models import ChatModel, chat_model
-from dragoman.emulators.chat.openai.request_types import bracketed, json_type, missing, unsupported_value, wrong_type
+from dragoman.emulators.chat.openai.request_types import (
+    bracketed,
+    json_type,
+    missing,
+    picture_url,
+    unsupported_value,
+    wrong_type,
+)
 from dragoman.emulators.chat.pairs import orphan_results, unanswered_calls
 from dragoman.emulators.chat.service import ChatRefusal
 from dragoman.emulators.provider import ReceivedRequest
@@ -89,6 +96,7 @@ def _result(value: Any, path: Path) -> None:
 
 def _image(value: Any, path: Path) -> None:
     chat_types.IMAGE_URL(value, path)
+    picture_url(value["url"], (*path, "url"))
     if value["url"].startswith("data:") and _sniff_image(value["url"]) == "":
         raise ChatRefusal(
             400,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from dragoman.emulators.chat.service import ChatRefusal
 from dragoman.emulators.provider import ReceivedRequest
-from dragoman.emulators.request_shape import MismatchKind, Path, ShapeMismatch
+from dragoman.emulators.request_shape import MismatchKind, Path, ShapeMismatch, of_type
+from dragoman.emulators.signatures import is_masked
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "a boolean"),
@@ -49,6 +51,18 @@ def empty_array(path: str) -> ChatRefusal:
 def array_too_long(path: str, limit: int, value: list[Any]) -> ChatRefusal:
     sentence = f"Expected an array with maximum length {limit}, but got an array with length {len(value)} instead."
     return ChatRefusal(400, f"Invalid '{path}': array too long. {sentence}", param=path, code="array_above_max_length")
+
+
+_URL = re.compile(r"(?i)(?:https?://|data:)")
+
+
+def picture_url(value: Any, path: Path) -> None:
+    """What a picture's URL may be."""
+    of_type("an image URL", str)(value, path)
+    if not _URL.match(value) and not is_masked(value):
+        at = bracketed(path)
+        sentence = f"Invalid '{at}'. Expected a valid URL, but got a value with an invalid format."
+        raise ChatRefusal(400, sentence, param=at, code="invalid_value")
 
 
 def listed(choices: Sequence[str]) -> str:
