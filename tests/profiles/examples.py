@@ -82,6 +82,7 @@ BEDROCK += ("us.meta.llama4-scout-17b-instruct-v1:0", "us.meta.llama3-2-90b-inst
 BEDROCK += ("us.meta.llama3-2-3b-instruct-v1:0", "us.meta.llama3-2-11b-instruct-v1:0", "deepseek.r1-v1:0")
 BEDROCK += ("mistral.mistral-small-2402-v1:0", "mistral.mistral-7b-instruct-v0:2", "mistral.mixtral-8x7b-instruct-v0:1")
 BEDROCK += ("mistral.mistral-large-2407-v1:0", "mistral.mistral-large-3-675b-instruct", "openai.gpt-oss-120b-1:0")
+BEDROCK += ("openai.gpt-5.6-sol",)
 BEDROCK += ("moonshot.kimi-k2-thinking", "qwen.qwen3-32b-v1:0", "google.gemma-3-27b-it", "minimax.minimax-m2")
 BEDROCK += ("zai.glm-4.7", "cohere.command-r-plus-v1:0", "ai21.jamba-1-5-large-v1:0", "us.writer.palmyra-x5-v1:0")
 BEDROCK += ("arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.amazon.nova-lite-v1:0",)
