@@ -16,7 +16,7 @@ from tests.strategies import SHAPES, Asked, conversations, request
 from tests.targets import EXAMPLES, ONE_OF_EACH, SEEDS
 
 from dragoman.conversation import canonical as module
-from dragoman.conversation.canonical import SPELLING, base62, canonical, canonical_text, digest, same
+from dragoman.conversation.canonical import SPELLING, base62, canonical, canonical_text, digest, mean_same
 from dragoman.conversation.changes import Change, Hashing
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import CacheHint, Extras, Result, Text
@@ -173,10 +173,10 @@ def test_odd_values_too(value: Any) -> None:
 
 def test_values_that_mean_the_same_are_the_same() -> None:
     message = Message(Role.USER, (Text(literal=b'"\\u00e9"'),), at=1)
-    assert same(message, replace(message, parts=(Text(literal='"é"'.encode()),), at=7, listed=True))
-    assert not same(message, replace(message, role=Role.SYSTEM))
-    assert same(None, None)
-    assert not same(None, b"null")
+    assert mean_same(message, replace(message, parts=(Text(literal='"é"'.encode()),), at=7, listed=True))
+    assert not mean_same(message, replace(message, role=Role.SYSTEM))
+    assert mean_same(None, None)
+    assert not mean_same(None, b"null")
 
 
 def test_a_digest_waits_until_it_is_read_and_lets_its_value_go() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from dragoman.conversation.collect import UNFINISHED, arguments_of, collect, merged, tell, text_of_arguments
+from dragoman.conversation.collect import UNFINISHED, arguments_of, collect, merge_usage, tell, text_of_arguments
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -142,8 +142,8 @@ def test_the_last_word_on_usage_counts_field_by_field() -> None:
     first = Usage(10, 1, cached=4, extras=Extras("d", {"cost": b"1", "a": b"1"}))
     last = Usage(0, 20, reasoning=5, extras=Extras("d", {"cost": b"2"}))
     expected = Usage(10, 20, 4, 0, 5, Extras("d", {"cost": b"2", "a": b"1"}))
-    assert merged(first, last) == expected
-    assert merged(None, last) == last
+    assert merge_usage(first, last) == expected
+    assert merge_usage(None, last) == last
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from tests.counted_work import measure_growth
 from tests.judges import judge
 
-from dragoman.conversation.canonical import same
+from dragoman.conversation.canonical import mean_same
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import Role
 from dragoman.conversation.near_misses import Miss
@@ -574,7 +574,7 @@ def request(name: str, **more: Any) -> dict[str, Any]:
 def test_tools_of_every_dialect_are_tools_in_every_other(name: str, form: str) -> None:
     """K29."""
     found = parse(name, request(name, tools=[TOOL_FORMS[form]])).conversation
-    assert same(found.tools, parse(name, request(name, tools=[OWN_TOOLS[name]])).conversation.tools)
+    assert mean_same(found.tools, parse(name, request(name, tools=[OWN_TOOLS[name]])).conversation.tools)
 
 
 @pytest.mark.parametrize("form", [*CHOICES, "name"])
@@ -920,7 +920,7 @@ def test_null_tools_are_left_out_where_they_are_refused() -> None:
 @pytest.mark.parametrize("name", OWN_TOOLS)
 def test_a_null_among_the_tools_is_none_of_them(name: str) -> None:
     both = parse(name, request(name, tools=[None, OWN_TOOLS[name]])).conversation
-    assert same(both.tools, parse(name, request(name, tools=[OWN_TOOLS[name]])).conversation.tools)
+    assert mean_same(both.tools, parse(name, request(name, tools=[OWN_TOOLS[name]])).conversation.tools)
     alone = parse(name, request(name, tools=[None])).conversation
     assert alone.tools == ()
     for found in (both, alone):
@@ -1352,7 +1352,7 @@ def test_empty_words_beside_the_parts_that_a_library_keeps_are_no_content() -> N
     """So the AI SDK keeps the messages of its user interface."""
     ask = parse(CHAT, {"messages": [said("user", "", parts=[{"type": "text", "text": "Hi"}])]})
     meant = parse(CHAT, {"messages": [said("user", [{"type": "text", "text": "Hi"}])]})
-    assert same(ask.conversation.messages, meant.conversation.messages)
+    assert mean_same(ask.conversation.messages, meant.conversation.messages)
     assert [(miss.kind, miss.at) for miss in ask.conversation.near_misses] == [(Miss.CONTENT, "/messages/0/parts")]
     with pytest.raises(MalformedRequest, match="may say"):
         parse(CHAT, {"messages": [said("user", "Bye", parts=[{"type": "text", "text": "Hi"}])]})
@@ -1392,7 +1392,7 @@ def test_a_template_reads_the_function_of_every_call(call: dict[str, Any]) -> No
 def test_an_item_whose_id_is_null(item: dict[str, Any]) -> None:
     """So SDKs for Python write an item that they read without one."""
     ask = parse(RESPONSES, {"input": [said("user", "Hi"), {**item, "id": None}]})
-    assert same(
+    assert mean_same(
         ask.conversation.messages, parse(RESPONSES, {"input": [said("user", "Hi"), item]}).conversation.messages
     )
     assert [(miss.kind, miss.at) for miss in ask.conversation.near_misses] == [(Miss.NULL, "/input/1/id")]

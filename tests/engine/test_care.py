@@ -14,7 +14,7 @@ from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.exchange.care import proven_by_care
 from dragoman.engine.library.adapt import choose, read
 from dragoman.profiles.doubts import Doubt
-from dragoman.profiles.profile import Layer, patched
+from dragoman.profiles.profile import Layer, patch_target
 
 HI = {"role": "user", "content": "Hi"}
 MOODY = {**HI, "mood": "good"}
@@ -106,7 +106,7 @@ def test_the_fewest_facts_that_explain_the_careful_body(
     assert learnt is not None
     assert (learnt.facts, learnt.tentative) == (facts, True)
     careful = compile_ask(ask, chosen, Options(doubt=Doubt.CAREFUL))
-    assert compile_ask(ask, patched(chosen, Layer("lessons", learnt.facts))).body == careful.body
+    assert compile_ask(ask, patch_target(chosen, Layer("lessons", learnt.facts))).body == careful.body
 
 
 def test_where_nothing_is_doubted_nothing_is_proved() -> None:

@@ -37,7 +37,7 @@ from dragoman.engine.exchange.steps import (
 from dragoman.engine.library.adapt import choose, read
 from dragoman.errors import RepairRefused
 from dragoman.profiles.doubts import Doubt
-from dragoman.profiles.profile import Layer, patched
+from dragoman.profiles.profile import Layer, patch_target
 
 HI = {"role": "user", "content": "Hi"}
 MOODY = {**HI, "mood": "good"}
@@ -460,7 +460,7 @@ def test_options_and_omissions_of_the_destination_are_reported() -> None:
 
 def test_what_was_learnt_before_comes_with_the_choice() -> None:
     asked, one = exchange(max_tokens=7), destination("openai-compatible-lenient/x")
-    learnt = patched(one.target, Layer("lessons", {"limit_name": "max_completion_tokens"}))
+    learnt = patch_target(one.target, Layer("lessons", {"limit_name": "max_completion_tokens"}))
     send = asked.chosen(one, learnt)
     assert isinstance(send, Send)
     assert send.request.json["max_completion_tokens"] == 7

@@ -13,7 +13,7 @@ from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.compile.plan import serving_target
 from dragoman.engine.exchange.lessons import LESSONS, Learnt, learn
 from dragoman.engine.library.adapt import read
-from dragoman.profiles.profile import Layer, Profiles, Target, patched
+from dragoman.profiles.profile import Layer, Profiles, Target, patch_target
 
 PROFILES = Profiles()
 CHAT = "openai-compatible-lenient/any-model"
@@ -1222,8 +1222,8 @@ def neutral(name: str, **knows: Any) -> Target:
     target = PROFILES.target(name)
     if name == CHAT:
         doubtful = {"unknown_fields": "unknown", "developer_role": "unknown", "system_place": "anywhere"}
-        target = patched(target, Layer("test", {**doubtful, "efforts": [], "reasoning_default": False}))
-    return patched(target, Layer("test", knows)) if knows else target
+        target = patch_target(target, Layer("test", {**doubtful, "efforts": [], "reasoning_default": False}))
+    return patch_target(target, Layer("test", knows)) if knows else target
 
 
 def refused(
@@ -1252,7 +1252,7 @@ def test_a_refusal_corrects_a_fact_and_the_next_body(name: str) -> None:
         learnt = refused(says, target, case.request, case.status, case.source)
         assert learnt == Learnt(name, case.facts, case.lasting), says
     assert case.look(body(case, target)) == case.before
-    corrected = patched(target, Layer("lesson", case.facts))
+    corrected = patch_target(target, Layer("lesson", case.facts))
     assert case.look(body(case, corrected)) == case.after
 
 
@@ -1265,7 +1265,7 @@ def test_the_same_refusal_teaches_each_thing_once(name: str) -> None:
         while (learnt := refused(says, target, case.request, case.status, case.source)) is not None:
             assert learnt.facts not in seen
             seen.append(learnt.facts)
-            target = patched(target, Layer("lesson", learnt.facts))
+            target = patch_target(target, Layer("lesson", learnt.facts))
         assert 1 <= len(seen) <= 4
 
 
@@ -1292,7 +1292,7 @@ def test_a_setting_under_the_providers_own_name(name: str, wire: dict[str, Any],
     learnt = refused(f"Argument not supported on this model: {name}", neutral(CHAT), {**PLAIN, **wire})
     assert learnt == Learnt("field-refused", {"refused_settings": [name], **facts})
     ask = read({**PLAIN, **wire}, source="openai-chat")
-    sent = msgspec.json.decode(compile_ask(ask, patched(neutral(CHAT), Layer("lesson", learnt.facts))).body)
+    sent = msgspec.json.decode(compile_ask(ask, patch_target(neutral(CHAT), Layer("lesson", learnt.facts))).body)
     assert names(sent) == set()
 
 
@@ -1311,7 +1311,7 @@ def test_a_refused_hint_for_the_whole_request_goes_to_the_last_part() -> None:
     learnt = refused("cache_control: Extra inputs are not permitted", target, request, source="anthropic")
     assert learnt == Learnt("extra-input", {"cache_hint_whole": False})
     ask = read(request, source="anthropic")
-    sent = msgspec.json.decode(compile_ask(ask, patched(target, Layer("lesson", learnt.facts))).body)
+    sent = msgspec.json.decode(compile_ask(ask, patch_target(target, Layer("lesson", learnt.facts))).body)
     assert "cache_control" not in sent
     assert sent["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral"}
 
@@ -1323,7 +1323,7 @@ def test_a_field_of_messages_that_only_newer_models_have_is_left_out() -> None:
     learnt = refused("Unknown parameter: 'input[1].phase'.", target, request, source="openai-responses")
     assert learnt is not None
     assert b"phase" in compile_ask(ask, target).body
-    taught = patched(target, Layer("lesson", learnt.facts))
+    taught = patch_target(target, Layer("lesson", learnt.facts))
     assert b"phase" not in compile_ask(ask, taught).body
     assert refused("Unknown parameter: 'input[1].phase'.", taught, request, source="openai-responses") is None
 
@@ -1341,7 +1341,7 @@ def test_a_field_inside_a_message_is_a_stray_one(says: str) -> None:
     learnt = refused(says, neutral(CHAT))
     assert learnt is not None
     assert learnt.facts == {"unknown_fields": "refuses"}
-    target = patched(neutral(CHAT), Layer("lesson", learnt.facts))
+    target = patch_target(neutral(CHAT), Layer("lesson", learnt.facts))
     ask = read({"messages": [{**HI, "mood": "calm"}]}, source="openai-chat")
     assert fields(msgspec.json.decode(compile_ask(ask, neutral(CHAT)).body)) == {"role", "content", "mood"}
     assert fields(msgspec.json.decode(compile_ask(ask, target).body)) == {"role", "content"}
@@ -1361,7 +1361,7 @@ def test_a_field_of_thinking_inside_a_message_is_thinking_that_is_refused(says: 
     learnt = refused(says, neutral(CHAT))
     assert learnt is not None
     assert learnt.facts == {"unknown_fields": "refuses", "reasoning_text": "refuses"}
-    known = patched(neutral(CHAT), Layer("lesson", {"unknown_fields": "refuses"}))
+    known = patch_target(neutral(CHAT), Layer("lesson", {"unknown_fields": "refuses"}))
     again = refused(says, known)
     assert again is not None
     assert again.facts == {"reasoning_text": "refuses"}
@@ -1371,10 +1371,10 @@ def test_thinking_is_demanded_of_more_turns_if_those_with_calls_are_not_enough()
     says = "The reasoning_content in the thinking mode must be passed back to the API."
     first = refused(says, neutral(CHAT))
     assert first is not None
-    second = refused(says, patched(neutral(CHAT), Layer("lesson", first.facts)))
+    second = refused(says, patch_target(neutral(CHAT), Layer("lesson", first.facts)))
     assert second is not None
     assert second.facts == {"reasoning_required": "tool-exchanges"}
-    both = patched(neutral(CHAT), Layer("lesson", first.facts | second.facts))
+    both = patch_target(neutral(CHAT), Layer("lesson", first.facts | second.facts))
     assert refused(says, both) is None
 
 
@@ -1456,7 +1456,7 @@ def test_a_value_is_told_from_others_by_its_field(param: str, facts: dict[str, A
 
 
 def test_a_second_refused_field_joins_the_first() -> None:
-    target = patched(neutral(CHAT), Layer("lesson", {"refused_settings": ["one"]}))
+    target = patch_target(neutral(CHAT), Layer("lesson", {"refused_settings": ["one"]}))
     learnt = refused("Unknown parameter: 'two'.", target)
     assert learnt is not None
     assert learnt.facts == {"refused_settings": ["one", "two"]}
@@ -1464,7 +1464,7 @@ def test_a_second_refused_field_joins_the_first() -> None:
 
 
 def test_a_system_message_that_may_stand_nowhere() -> None:
-    opening = patched(neutral(CHAT), Layer("lesson", {"system_place": "opening"}))
+    opening = patch_target(neutral(CHAT), Layer("lesson", {"system_place": "opening"}))
     learnt = refused("Please use a valid role: user, model", opening)
     assert learnt is not None
     assert learnt.facts == {"system_count": "none"}
@@ -1487,7 +1487,7 @@ def test_C1_C14_C15_C16_the_ladder_of_tool_shapes() -> None:
         if learnt is None:
             break
         rungs.append((learnt.lesson, learnt.lasting))
-        target = patched(target, Layer("lesson", learnt.facts))
+        target = patch_target(target, Layer("lesson", learnt.facts))
     assert shapes == ["function", "function_declarations", "functionDeclarations", None]
     assert rungs == [("tool-wrapper", True), ("tool-wrapper", True), ("tools-dropped", False)]
 
@@ -1496,7 +1496,7 @@ def test_C16_results_with_a_note_behind_them_are_a_continuation_too() -> None:
     """A system message after the results, and the reminder that an agent writes into the item of its results. A new
     question after them is none."""
     shaped = {"tool_wrapper": "functionDeclarations"}
-    target = patched(PROFILES.target("gemini-compatible/gemini-3-pro"), Layer("test", shaped))
+    target = patch_target(PROFILES.target("gemini-compatible/gemini-3-pro"), Layer("test", shaped))
     results = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
     reminded = {"role": "user", "content": [results, {"type": "text", "text": "Be brief."}]}
     use = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "look", "input": {}}]}
@@ -1512,11 +1512,11 @@ def test_C16_results_with_a_note_behind_them_are_a_continuation_too() -> None:
 def test_tools_are_never_dropped_where_they_may_be_needed() -> None:
     """X10."""
     shaped = {"tool_wrapper": "functionDeclarations"}
-    target = patched(PROFILES.target("gemini-compatible/gemini-3-pro"), Layer("test", shaped))
+    target = patch_target(PROFILES.target("gemini-compatible/gemini-3-pro"), Layer("test", shaped))
     assert refused(TOOL_TYPE, target, {**PLAIN, "tools": TOOLS}) is None
     assert refused(TOOL_TYPE, target, {**ANSWERED, "tool_choice": "auto"}) is None
     for name in ("gemini/gemini-3-pro", "openai/gpt-4o", "openai-compatible-strict/x"):  # no profile of theirs says so
-        assert refused(TOOL_TYPE, patched(PROFILES.target(name), Layer("test", shaped)), ANSWERED) is None
+        assert refused(TOOL_TYPE, patch_target(PROFILES.target(name), Layer("test", shaped)), ANSWERED) is None
 
 
 UNTAUGHT = [

@@ -17,7 +17,7 @@ from dragoman.engine.library.adapt import adapt, read
 from dragoman.engine.library.lint import lint
 from dragoman.engine.library.policy import Policy
 from dragoman.errors import MalformedRequest, RequestError, Unrepresentable
-from dragoman.wire.json_pointers import unescaped
+from dragoman.wire.json_pointers import unescape
 
 CLAUDE = "anthropic/claude-sonnet-4-5"
 GEMINI = "gemini/gemini-2.5-flash"
@@ -28,7 +28,7 @@ VALUES = frozenset({"args", "response", "parameters", "parametersJsonSchema", "r
 
 def leads_to(value: Any, at: str) -> str:
     """What a pointer finds: "it", "its parent" if an object lacks the last member, or "nothing"."""
-    steps = [unescaped(step) for step in at.split("/")[1:]]
+    steps = [unescape(step) for step in at.split("/")[1:]]
     for index, step in enumerate(steps):
         if isinstance(value, list) and step.isdigit() and int(step) < len(value):
             value = value[int(step)]

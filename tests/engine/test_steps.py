@@ -41,7 +41,7 @@ from dragoman.engine.exchange.steps import (
 from dragoman.engine.history.stored_prompts import PromptUse, StoredPrompt, StoredPromptBook
 from dragoman.engine.library.adapt import read
 from dragoman.engine.tool_runs.tool_rounds import FinishedCall
-from dragoman.profiles.profile import Layer, patched
+from dragoman.profiles.profile import Layer, patch_target
 
 ROWS = {row.step: row for row in STEPS}
 PICTURE = {"type": "image_url", "image_url": {"url": "http://pictures.test/a.png"}}
@@ -150,14 +150,14 @@ CLAUDE = "anthropic/claude-sonnet-4-5"
 def gives_one_answer(target: str = "openai/gpt-4o", **more: Any) -> Destination:
     known = destination(target, **more)
     layer = Layer("test", {"settings": {"n": {"support": "refuses"}}})
-    return replace(known, target=patched(known.target, layer))
+    return replace(known, target=patch_target(known.target, layer))
 
 
 def unsure_of_urls() -> Destination:
     """Nobody knows whether it takes pictures by URL."""
     layer = Layer("test", {"media": {"image": {"url": "unknown"}}})
     known = destination("together/x")
-    return replace(known, target=patched(known.target, layer))
+    return replace(known, target=patch_target(known.target, layer))
 
 
 ROUTES: dict[str, tuple[Destination, ...]] = {

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.recorded_answers import Recording, recordings
 
-from dragoman.conversation.collect import merged
+from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.events import Event, Failed, MediaDelta, OpaqueBlock, ReasoningDelta, Signed, Started, Used
 from dragoman.conversation.literals import quote
@@ -42,7 +42,7 @@ class _Measured:
         self.usage: Usage | None = None
         for event in self.events:
             if isinstance(event, Used):
-                self.usage = merged(self.usage, event.usage)
+                self.usage = merge_usage(self.usage, event.usage)
         self.model = next((event.model for event in self.events if isinstance(event, Started)), "")
         self.shown = self._is_shown(name)
 

@@ -34,7 +34,7 @@ from dragoman.engine.exchange.steps import Answered, GaveUp, Send, Streaming
 from dragoman.engine.library.adapt import adapt, choose, read
 from dragoman.engine.library.policy import Policy
 from dragoman.profiles.facts import Facts, Stance
-from dragoman.profiles.profile import Layer, patched
+from dragoman.profiles.profile import Layer, patch_target
 
 # Facts that a dialect has no words for: no request can depend on them there.
 MOOT = ByDialect(
@@ -215,7 +215,7 @@ def _unsettled(fact: DoubtfulFact) -> Iterator[str]:
             yield f"{'streamed' if stream else 'whole'}: {first.sends} sends, {type(first.end).__name__}"
             continue
         (learnt,) = first.learnt
-        known = patched(choose(fact.target), Layer("lessons", learnt.facts))
+        known = patch_target(choose(fact.target), Layer("lessons", learnt.facts))
         again = carried_out(fact, stream, known)
         if again.sends != 1 or not isinstance(again.end, end):
             yield f"from then on: {again.sends} sends, {type(again.end).__name__}"

@@ -35,7 +35,7 @@ from dragoman.engine.memory import continued_requests, conversation_memory
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory, find_ends
 from dragoman.errors import DragomanError, MalformedRequest
 from dragoman.profiles.doubts import Doubt
-from dragoman.profiles.profile import Layer, Target, patched
+from dragoman.profiles.profile import Layer, Target, patch_target
 
 Wire = dict[str, Any]
 LISTS = {name: registry.dialect(name).list_name for name in SHAPES}
@@ -146,7 +146,7 @@ class Sequence:
         self.target = choose(self.random.choice(TARGETS if FULL else CROSSED))
 
     def _learn(self) -> None:
-        self.target = patched(self.target, Layer("lesson", self.random.choice(FACTS), {}))
+        self.target = patch_target(self.target, Layer("lesson", self.random.choice(FACTS), {}))
 
     def _allow(self) -> None:
         doubt = self.random.choice((Doubt.FAITHFUL, Doubt.CAREFUL))
@@ -240,7 +240,7 @@ def test_a_known_message_that_goes_leaves_new_ones_as_they_are() -> None:
 
 def test_a_change_that_is_gone_leaves_the_messages_as_they_came() -> None:
     """On the second turn the rule has nothing to do: what it changed on the first was replaced."""
-    target = patched(choose("openai/gpt-4o"), Layer("lesson", {"list_content": "refuses"}, {}))
+    target = patch_target(choose("openai/gpt-4o"), Layer("lesson", {"list_content": "refuses"}, {}))
     text, image = (
         {"type": "text", "text": "Two."},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},

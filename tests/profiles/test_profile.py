@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.errors import ProfileError, TargetError
-from dragoman.profiles.doubts import Care, settled
+from dragoman.profiles.doubts import Care, settle_doubts
 from dragoman.profiles.facts import ACCEPTS, REFUSES, TRIED, UNKNOWN, Facts, Medium, Setting
 from dragoman.profiles.profile import (
     Layer,
@@ -18,7 +18,7 @@ from dragoman.profiles.profile import (
     check_facts,
     make_profile,
     merge,
-    patched,
+    patch_target,
     read_profile,
     read_profiles_file,
 )
@@ -97,7 +97,7 @@ def test_a_profile_that_is_like_another_corrects_it() -> None:
 
 def test_the_request_has_the_last_word() -> None:
     target = Profiles().target("anthropic/claude-sonnet-4-5")
-    changed = patched(target, Layer("request", {"settings": {"top_k": {"max": 40}}}, {"late-system": "user"}))
+    changed = patch_target(target, Layer("request", {"settings": {"top_k": {"max": 40}}}, {"late-system": "user"}))
     assert changed.facts.setting("top_k").max == 40
     assert changed.facts.setting("temperature").max == 1
     assert changed.choices["late-system"] == "user"
@@ -274,7 +274,7 @@ def test_doubt_favours_the_client_in_its_own_dialect_and_care_elsewhere(
         media={"image": Medium(url=UNKNOWN)},
         settings={"seed": Setting(support=UNKNOWN)},
     )
-    found = settled(facts, care)
+    found = settle_doubts(facts, care)
     assert (found.odd_call_id, found.late_system) == (form, tried)
     assert (found.empty_user, found.no_parts, found.blank_text) == (doubt, ACCEPTS, REFUSES)
     assert (found.medium("image").url, found.medium("image").inline) == (doubt, ACCEPTS)

@@ -11,7 +11,7 @@ from dragoman.conversation.parts import Call
 from dragoman.engine.compile.compiler import compile_ask
 from dragoman.engine.library.adapt import BUILTIN, read
 from dragoman.profiles.facts import Facts
-from dragoman.profiles.profile import Layer, patched
+from dragoman.profiles.profile import Layer, patch_target
 from dragoman.rules.name.call_id_form import call_id_form
 
 NINE = facts(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9)
@@ -113,6 +113,6 @@ def test_a_legacy_call_has_no_id_to_write() -> None:
         "odd_call_id": "refuses",
         "legacy_calls": "accepts",
     }
-    target = patched(BUILTIN.target("openai-compatible-lenient/some-model"), Layer("test", known))
+    target = patch_target(BUILTIN.target("openai-compatible-lenient/some-model"), Layer("test", known))
     done = compile_ask(read(body, source="openai-chat"), target)
     assert (done.changes, done.json["messages"]) == ((), body["messages"])

@@ -29,7 +29,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.library.adapt import BUILTIN, read
 from dragoman.errors import RequestError, Unrepresentable
-from dragoman.profiles.doubts import Care, settled
+from dragoman.profiles.doubts import Care, settle_doubts
 from dragoman.profiles.facts import Facts
 from dragoman.rules import BY_NAME, GROUPS, ORDER
 from dragoman.rules import __file__ as rules_package
@@ -140,7 +140,9 @@ def wanting(name: str, dialect: str) -> list[Facts]:
 def facts_of_targets(dialect: str) -> list[Facts]:
     """The facts of every real target, as they count for clients of a dialect."""
     known = [BUILTIN.target(target) for target in TARGETS]
-    return [settled(target.facts, Care.FORM if target.dialect == dialect else Care.TRANSLATION) for target in known]
+    return [
+        settle_doubts(target.facts, Care.FORM if target.dialect == dialect else Care.TRANSLATION) for target in known
+    ]
 
 
 def check_report(rule: Rule, before: Conversation, done: Rewrite) -> None:

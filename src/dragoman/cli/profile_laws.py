@@ -22,7 +22,7 @@ from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import OptionError, RequestError
 from dragoman.probe.asked_dialects import asked_dialect
-from dragoman.profiles.doubts import Care, settled
+from dragoman.profiles.doubts import Care, settle_doubts
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.wire.error_bodies import parse_failure
 
@@ -77,7 +77,7 @@ def run_laws(target: Target, profiles: Profiles) -> LawResult:
         raise OptionError(
             f"{target.profile.name} speaks {target.dialect}; only Chat profiles have a judge of their facts"
         )
-    facts: dict[str, Any] = msgspec.to_builtins(settled(target.facts, Care.FORM))
+    facts: dict[str, Any] = msgspec.to_builtins(settle_doubts(target.facts, Care.FORM))
     trial = _Trial(target, profiles, stated(facts, target.model))
     for request in law_requests():
         trial.run(request)

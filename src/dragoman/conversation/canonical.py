@@ -79,7 +79,7 @@ _LETTERS = bytes.maketrans(b"+/", b"Zz")
 """What stands for the two signs of base64 that are neither letters nor digits."""
 
 
-def same(one: Any, other: Any) -> bool:
+def mean_same(one: Any, other: Any) -> bool:
     """Whether two values mean the same."""
     if one is other:
         return True
@@ -174,7 +174,7 @@ def _struct_writer(kind: type[msgspec.Struct]) -> Callable[[Any], bytes]:
             return plainest % tuple([_WRITERS[type(content)](content) for content in needs(value)])
         pieces = [opening]
         for field, content in zip(plan.fields, plan.values(value), strict=True):
-            pieces += _written(field, content)
+            pieces += _write(field, content)
         if is_result:
             pieces = [b"[]" if piece == _EMPTY_PARTS else piece for piece in pieces]
         pieces.append(b"}")
@@ -187,7 +187,7 @@ def _is_empty(result: Any) -> bool:
     return len(result.parts) == 1 and getattr(result.parts[0], "literal", None) == b'""'
 
 
-def _written(field: _Field, content: Any) -> tuple[bytes, ...]:
+def _write(field: _Field, content: Any) -> tuple[bytes, ...]:
     if content == field.default or (field.name == "extras" and _holds_nothing(content)):
         return ()
     text = canonical_text(content)

@@ -63,7 +63,7 @@ def collect(events: Iterable[Event]) -> Reply | Failure:
     return folding.result()
 
 
-def merged(before: Usage | None, after: Usage) -> Usage:
+def merge_usage(before: Usage | None, after: Usage) -> Usage:
     """Usage with the last word, field by field; a zero says nothing."""
     if before is None:
         return after
@@ -73,7 +73,7 @@ def merged(before: Usage | None, after: Usage) -> Usage:
         cached=after.cached or before.cached,
         cache_written=after.cache_written or before.cache_written,
         reasoning=after.reasoning or before.reasoning,
-        extras=_merged_extras(before.extras, after.extras),
+        extras=_merge_extras(before.extras, after.extras),
         kept_long=after.kept_long or before.kept_long,
         kept_short=after.kept_short or before.kept_short,
     )
@@ -179,7 +179,7 @@ class Folding(msgspec.Struct, eq=False):
         self._choice(event.choice).stop = event
 
     def _used(self, event: Used) -> None:
-        self.usage = event.usage if self.usage is None else merged(self.usage, event.usage)
+        self.usage = event.usage if self.usage is None else merge_usage(self.usage, event.usage)
 
     def _ended(self, event: Event) -> None:
         self.ended = True
@@ -229,7 +229,7 @@ class _Folded(msgspec.Struct, eq=False):
                 found.append(part)
             found += piece.citations
         parts = tuple(found)
-        logprobs = _joined_arrays(self.logprobs) if self.logprobs else None
+        logprobs = _join_arrays(self.logprobs) if self.logprobs else None
         stop = self.stop
         if stop is None:
             return Choice(parts, logprobs=logprobs)
@@ -238,19 +238,19 @@ class _Folded(msgspec.Struct, eq=False):
 
 def _fold_text(piece: _Piece) -> Part:
     literals = piece.literals
-    literal = literals[0] if len(literals) == 1 else _joined(literals)
+    literal = literals[0] if len(literals) == 1 else _join(literals)
     return Text(literal=literal, signature=piece.state, extras=piece.extras)
 
 
 def _fold_reasoning(piece: _Piece) -> Part:
-    literal = _joined(piece.literals) if piece.literals else EMPTY
+    literal = _join(piece.literals) if piece.literals else EMPTY
     text = Text(literal=literal) if literal != EMPTY else None
     return Reasoning(text=text, state=piece.state, redacted=piece.redacted, field=piece.field, extras=piece.extras)
 
 
 def _fold_call(piece: _Piece) -> Part:
     call = piece.call or CallStarted(0, 0, "", "")
-    text = unquote(_joined(piece.literals))
+    text = unquote(_join(piece.literals))
     return Call(
         id=call.id,
         name=call.name,
@@ -262,21 +262,19 @@ def _fold_call(piece: _Piece) -> Part:
 
 
 def _fold_refusal(piece: _Piece) -> Part:
-    return Refusal(literal=_joined(piece.literals))
+    return Refusal(literal=_join(piece.literals))
 
 
 def _fold_media(piece: _Piece) -> Part:
     deltas = piece.media
     first = deltas[0]
     media_type = next((delta.media_type for delta in deltas if delta.media_type), "")
-    source = (
-        Remote(first.url, media_type) if first.url else Inline(media_type, _joined_base64([d.data for d in deltas]))
-    )
+    source = Remote(first.url, media_type) if first.url else Inline(media_type, _join_base64([d.data for d in deltas]))
     words = [delta.transcript for delta in deltas if delta.transcript is not None]
     extras: Extras | None = None
     for delta in deltas:
-        extras = _merged_extras(extras, delta.extras)
-    return Media(kind=first.kind, source=source, transcript=_joined(words) if words else None, extras=extras)
+        extras = _merge_extras(extras, delta.extras)
+    return Media(kind=first.kind, source=source, transcript=_join(words) if words else None, extras=extras)
 
 
 def _fold_kept(piece: _Piece) -> Part | None:
@@ -294,27 +292,27 @@ _FOLD: Mapping[type[Part], Callable[[_Piece], Part | None]] = {
 }
 
 
-def _joined(literals: list[bytes]) -> bytes:
+def _join(literals: list[bytes]) -> bytes:
     return b'"' + b"".join([literal[1:-1] for literal in literals]) + b'"'
 
 
-def _joined_arrays(arrays: list[Json]) -> Json:
+def _join_arrays(arrays: list[Json]) -> Json:
     inner = [array.strip()[1:-1].strip() for array in arrays]
     return b"[" + b",".join([items for items in inner if items]) + b"]"
 
 
-def _joined_base64(literals: list[bytes]) -> bytes:
+def _join_base64(literals: list[bytes]) -> bytes:
     """Pieces of base64 as one. Only a padded piece in the middle has to be decoded."""
     literals = [literal for literal in literals if literal != EMPTY]
     if not any(literal.endswith(b'="') for literal in literals[:-1]):
-        return _joined(literals) if literals else EMPTY
+        return _join(literals) if literals else EMPTY
     try:
         return quote(b64encode(b"".join([b64decode(unquote(literal)) for literal in literals])).decode())
     except ValueError:
-        return _joined(literals)
+        return _join(literals)
 
 
-def _merged_extras(before: Extras | None, after: Extras | None) -> Extras | None:
+def _merge_extras(before: Extras | None, after: Extras | None) -> Extras | None:
     if before is None or after is None:
         return after if before is None else before
     return Extras(after.dialect, {**before.fields, **after.fields})

@@ -67,7 +67,7 @@ def _cut(literal: bytes, start: int, end: int) -> int:
     return end - _LONGEST_ESCAPE if _HIGH.match(piece, len(piece) - _LONGEST_ESCAPE) is not None else end
 
 
-def prefixed(prefix: str, literal: bytes) -> StringLiteral:
+def prefix_literal(prefix: str, literal: bytes) -> StringLiteral:
     """The literal with a text put before it."""
     return _literal(quote(prefix)[:-1] + literal[1:])
 

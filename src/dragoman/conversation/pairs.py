@@ -40,14 +40,14 @@ def pair(messages: Sequence[Message]) -> Pairs:
     for at, message in enumerate(messages):
         for index, part in enumerate(message.parts):
             if type(part) is Opaque:
-                part = meaning(part)
+                part = find_meaning(part)
             if type(part) is Call:
                 _open(open_calls.setdefault(part.id, []), (at, index))
                 known.add(part.id)
             elif type(part) is Result:
                 waiting = open_calls.get(part.call_id)
                 if waiting:
-                    answers[_taken(waiting)] = (at, index)
+                    answers[_take(waiting)] = (at, index)
                 elif part.call_id in known:
                     repeats.append((at, index))
                 else:
@@ -56,7 +56,7 @@ def pair(messages: Sequence[Message]) -> Pairs:
     return Pairs(answers, orphans, repeats, unanswered)
 
 
-def meaning(part: Opaque) -> Part:
+def find_meaning(part: Opaque) -> Part:
     """The call or the result that a block stands for; the block itself if it stands for none, or for several."""
     return part.meant[0] if part.meant and len(part.meant) == 1 else part
 
@@ -69,7 +69,7 @@ def _open(turns: list[deque[Spot]], call: Spot) -> None:
         turns.append(deque([call]))
 
 
-def _taken(turns: list[deque[Spot]]) -> Spot:
+def _take(turns: list[deque[Spot]]) -> Spot:
     """The first call of the latest turn."""
     call = turns[-1].popleft()
     if not turns[-1]:

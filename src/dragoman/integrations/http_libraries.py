@@ -16,11 +16,11 @@ def library_of(value: object) -> ModuleType:
         package = cls.__module__.partition(".")[0]
         if package in NAMES:
             return import_module(package)
-    return installed()
+    return find_installed()
 
 
 @cache
-def installed() -> ModuleType:
+def find_installed() -> ModuleType:
     """The library that there is."""
     for name in NAMES:
         try:

@@ -200,7 +200,7 @@ class SdkExchange:
         destination, request = send.destination, send.request
         headers = {**request.headers, **dict(destination.signed(send.key))}
         outgoing = Outgoing("POST", destination.url(request.path), tuple(headers.items()), request.body)
-        return authorized(self._authorizers, destination, outgoing)
+        return authorize(self._authorizers, destination, outgoing)
 
     def _note(self, failed: AttemptFailed[HttpDestination]) -> None:
         scheme = failed.destination.scheme
@@ -302,11 +302,11 @@ class SdkBridge:
             return estimate
         signed = {**asked.headers, **dict(step.destination.signed(step.key))}
         outgoing = Outgoing("POST", step.destination.url(asked.path), tuple(signed.items()), asked.body)
-        signed_too = authorized(self._authorizers, step.destination, outgoing)
+        signed_too = authorize(self._authorizers, step.destination, outgoing)
         return SdkCount(dialect, signed_too, asked.figure, named, estimate)
 
 
-def authorized(authorizers: Authorizers, destination: HttpDestination, outgoing: Outgoing) -> Outgoing:
+def authorize(authorizers: Authorizers, destination: HttpDestination, outgoing: Outgoing) -> Outgoing:
     """The request with what authorizes it, if that is more than a key. Raises NoCredentials. The first one waits."""
     return outgoing if destination.scheme is None else authorizers.authorize_now(destination.scheme, outgoing)
 

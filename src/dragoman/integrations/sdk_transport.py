@@ -113,12 +113,12 @@ class DragomanTransport(_Transport["First | Second"], First, Second):
         if isinstance(asking, SdkCount):
             asking = self._count(asking, request)
         if isinstance(asking, SdkResponse):
-            return _whole(library, asking)
+            return _render_whole(library, asking)
         ask = partial(self._ask, asking, request)
         opened = ask(asking.start())
         if isinstance(opened, SdkResponse):
-            return _whole(library, opened)
-        return _streamed(library, asking, _sync_stream(library)(asking, ask, *opened))
+            return _render_whole(library, opened)
+        return _render_stream(library, asking, _sync_stream(library)(asking, ask, *opened))
 
     def _ask(
         self, asking: SdkExchange, request: Any, step: Send[HttpDestination] | Streaming | SdkResponse
@@ -127,7 +127,7 @@ class DragomanTransport(_Transport["First | Second"], First, Second):
         while isinstance(step, Send):
             response = self._wrapped.handle_request(self._attempt(asking, step, request))
             chunks = response.iter_bytes()
-            step = asking.after(_received(asking, response, chunks))
+            step = asking.after(_receive(asking, response, chunks))
             if isinstance(step, Streaming):
                 return response, chunks, step
         assert isinstance(step, SdkResponse)
@@ -166,12 +166,12 @@ class AsyncDragomanTransport(_Transport["AsyncFirst | AsyncSecond"], AsyncFirst,
         if isinstance(asking, SdkCount):
             asking = await self._count(asking, request)
         if isinstance(asking, SdkResponse):
-            return _whole(library, asking)
+            return _render_whole(library, asking)
         ask = partial(self._ask, asking, request)
         opened = await ask(asking.start())
         if isinstance(opened, SdkResponse):
-            return _whole(library, opened)
-        return _streamed(library, asking, _async_stream(library)(asking, ask, *opened))
+            return _render_whole(library, opened)
+        return _render_stream(library, asking, _async_stream(library)(asking, ask, *opened))
 
     async def _ask(
         self, asking: SdkExchange, request: Any, step: Send[HttpDestination] | Streaming | SdkResponse
@@ -211,7 +211,7 @@ class AsyncDragomanTransport(_Transport["AsyncFirst | AsyncSecond"], AsyncFirst,
         await self.aclose()
 
 
-def _received(asking: SdkExchange, response: Any, chunks: Iterator[bytes]) -> Step[HttpDestination]:
+def _receive(asking: SdkExchange, response: Any, chunks: Iterator[bytes]) -> Step[HttpDestination]:
     """What an answer is, read as far as that takes; one that is not streamed on is closed."""
     exchange, asking.date = asking.exchange, response.headers.get("date", "")
     if exchange.head(response.status_code, response.headers.multi_items()) is not Reading.PIECES:
@@ -258,18 +258,18 @@ async def _async_body(response: Any) -> bytes:
         await response.aclose()
 
 
-def _whole(library: ModuleType, answer: SdkResponse) -> Any:
+def _render_whole(library: ModuleType, answer: SdkResponse) -> Any:
     extensions = {"dragoman": answer.request} if answer.request is not None else {}
     headers = {**answer.headers, "content-length": str(len(answer.body))}
     return library.Response(answer.status, headers=headers, content=answer.body, extensions=extensions)
 
 
-def _streamed(library: ModuleType, asking: SdkExchange, stream: Any) -> Any:
+def _render_stream(library: ModuleType, asking: SdkExchange, stream: Any) -> Any:
     extensions = {"dragoman": asking.adapted()}
     return library.Response(200, headers=asking.stream_headers(), stream=stream, extensions=extensions)
 
 
-def _broken(library: ModuleType, fault: Exception) -> Failure:
+def _describe_break(library: ModuleType, fault: Exception) -> Failure:
     """The connection failed in the middle of a stream: the SDK gets an error of its own dialect."""
     if isinstance(fault, library.TimeoutException):
         return Failure(FailureKind.TIMEOUT, str(fault) or "the provider took too long", 504)
@@ -301,7 +301,7 @@ class _TranslatedStream:
 
     def _end(self, opened: Streaming, fault: Exception | None) -> bytes:
         if fault is not None:
-            last = opened.translation.fail(_broken(self._library, fault))
+            last = opened.translation.fail(_describe_break(self._library, fault))
         else:
             last = b"" if opened.over else opened.translation.close()
         self._asking.stream_ended()
@@ -345,7 +345,7 @@ def _sync_stream(library: ModuleType) -> Any:
             try:
                 return self._follow(self._ask(self._asking.after(step)))
             except self._library.TransportError as fault:
-                return self._asking.cut(_broken(self._library, fault))
+                return self._asking.cut(_describe_break(self._library, fault))
 
         def close(self) -> None:
             self._response.close()
@@ -384,7 +384,7 @@ def _async_stream(library: ModuleType) -> Any:
             try:
                 return self._follow(await self._ask(self._asking.after(step)))
             except self._library.TransportError as fault:
-                return self._asking.cut(_broken(self._library, fault))
+                return self._asking.cut(_describe_break(self._library, fault))
 
         async def aclose(self) -> None:
             await self._response.aclose()

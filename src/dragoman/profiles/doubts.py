@@ -43,7 +43,7 @@ DOUBTS = (UNKNOWN, TRIED)
 """What a fact says that nobody knows."""
 
 
-def settled(facts: Facts, care: Care) -> Facts:
+def settle_doubts(facts: Facts, care: Care) -> Facts:
     """The facts with every doubt decided, with so much care."""
     decided = {
         UNKNOWN: REFUSES if care >= Care.TRANSLATION else ACCEPTS,

@@ -57,12 +57,10 @@ def offered_names(profile: str) -> tuple[str, ...]:
 
 def offered_models(profile: str | None = None) -> list[OfferedModel]:
     """All models of a profile, or of all of them."""
-    return [
-        _offered(offer, name) for offer in all_offers() if profile in (None, offer.profile) for name in offer.models
-    ]
+    return [_offer(offer, name) for offer in all_offers() if profile in (None, offer.profile) for name in offer.models]
 
 
-def _offered(offer: Offer, name: str) -> OfferedModel:
+def _offer(offer: Offer, name: str) -> OfferedModel:
     known, price = find_model(name) or _UNKNOWN, find_price(offer.profile, name) or _NO_PRICE
     return OfferedModel(
         provider=offer.profile,

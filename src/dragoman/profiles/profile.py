@@ -303,12 +303,12 @@ class Profiles:
             if not found.like:
                 return found
             parent = self._parent(found)
-            return inherited(found, parent if parent.name == name else self.profile(parent.name))
+            return inherit(found, parent if parent.name == name else self.profile(parent.name))
         if name in builtin_names():
             found = builtin(name)
             if found.beta is not None and found.beta.of:
-                found = replace(found, beta=_joined_betas(found.beta, builtin(found.beta.of).beta))
-            return found if found.dialect else inherited(found, self._parent(found), ("dialect",))
+                found = replace(found, beta=_join_betas(found.beta, builtin(found.beta.of).beta))
+            return found if found.dialect else inherit(found, self._parent(found), ("dialect",))
         raise TargetError(
             f'no profile is called "{name}". {nearest_first(name, self.names())}', hint="see `dragoman profiles`"
         )
@@ -365,7 +365,7 @@ class Profiles:
         facts = facts_of(profile, model, layers, issuer)
         twin = self.target(f"{profile.twin}/{model}") if profile.twin else None
         found = Target(profile, model, facts, _choices(layers), _texts(layers), twin)
-        newer = [patched(found, Layer(f"version {one.since}", one.facts)) for one in profile.versions]
+        newer = [patch_target(found, Layer(f"version {one.since}", one.facts)) for one in profile.versions]
         return replace(found, versions=tuple(newer)) if newer else found
 
 
@@ -387,13 +387,13 @@ def _target_hint(text: str) -> str:
     return f"write {maker}/{text}" if maker else "write PROFILE/MODEL, as in anthropic/claude-sonnet-4-6"
 
 
-def inherited(profile: Profile, parent: Profile, fields: tuple[str, ...] = INHERITED) -> Profile:
+def inherit(profile: Profile, parent: Profile, fields: tuple[str, ...] = INHERITED) -> Profile:
     """What the parent says, if the profile says nothing of its own."""
     taken = {field: getattr(parent, field) for field in fields if getattr(profile, field) == getattr(_BLANK, field)}
     return replace(profile, headers={**parent.headers, **profile.headers}, **taken)
 
 
-def _joined_betas(own: BetaUse, other: BetaUse | None) -> BetaUse | None:
+def _join_betas(own: BetaUse, other: BetaUse | None) -> BetaUse | None:
     """The table of another profile, with the names of this one."""
     return other if other is None else replace(other, names=own.names)
 
@@ -435,7 +435,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def patched(target: Target, layer: Layer) -> Target:
+def patch_target(target: Target, layer: Layer) -> Target:
     """The target with some facts corrected, and the layer's own choices and texts."""
     merged = merge(msgspec.to_builtins(target.facts, str_keys=True), layer.facts)
     return Target(
@@ -444,8 +444,8 @@ def patched(target: Target, layer: Layer) -> Target:
         check_facts(merged, layer.origin),
         choices={**target.choices, **layer.rules},
         texts={**target.texts, **layer.texts},
-        twin=patched(target.twin, _for_twin(layer)) if target.twin is not None else None,
-        versions=tuple([patched(one, layer) for one in target.versions]),
+        twin=patch_target(target.twin, _for_twin(layer)) if target.twin is not None else None,
+        versions=tuple([patch_target(one, layer) for one in target.versions]),
     )
 
 
@@ -517,10 +517,10 @@ def read_profiles_file(path: Path, check_rule: RuleCheck | None = None) -> dict[
     ]
     if mistakes:
         raise ProfileError("\n".join(mistakes), problems=tuple(mistakes))
-    return {name: _own_profile(name, content, f"{path}: {name}") for name, content in table.items()}
+    return {name: _make_own_profile(name, content, f"{path}: {name}") for name, content in table.items()}
 
 
-def _own_profile(name: str, content: Mapping[str, Any], file: str) -> Profile:
+def _make_own_profile(name: str, content: Mapping[str, Any], file: str) -> Profile:
     if name in builtin_names() and "like" not in content and "dialect" not in content:
         content = {"like": name, **content}
     return make_profile(name, content, file)

@@ -18,14 +18,14 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     table: KeyPath = ()
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(line):
-            table = _opened(_steps(header[2]), header[1] == "[[", counts)
+            table = _open_table(_steps(header[2]), header[1] == "[[", counts)
             lines.setdefault(table, number)
         elif key := _KEY.match(line):
             lines.setdefault((*table, *_steps(key[1] + key[2])), number)
     return lines
 
 
-def _opened(steps: KeyPath, repeated: bool, counts: dict[KeyPath, int]) -> KeyPath:
+def _open_table(steps: KeyPath, repeated: bool, counts: dict[KeyPath, int]) -> KeyPath:
     """The path of a table, with the numbers of the items that it stands in."""
     path: KeyPath = ()
     for at, step in enumerate(steps):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import joined, prefixed, quote
+from dragoman.conversation.literals import joined, prefix_literal, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot
 from dragoman.conversation.parts import NO_ID, Call, Json, Opaque, Part, Result, Text
@@ -32,7 +32,7 @@ def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
             texts.append(words)
         else:
             others.append(part)
-    return (Text(prefixed(header, joined("\n", texts))), *others)
+    return (Text(prefix_literal(header, joined("\n", texts))), *others)
 
 
 def _read_whole(part: Part) -> Json | None:
@@ -45,7 +45,7 @@ def call_text(call: Call) -> Text:
     """`[tool_call name=… id=…]`, then the arguments."""
     header = f"[tool_call name={call.name}" + (f" id={call.id}" if call.id and call.wire_form != NO_ID else "") + "]\n"
     arguments = call.arguments if call.arguments[:1] == b'"' else quote(call.arguments.decode())
-    return Text(prefixed(header, arguments))
+    return Text(prefix_literal(header, arguments))
 
 
 def results_to_text(conversation: Conversation, chosen: Set[Spot], did: str) -> Rewrite:

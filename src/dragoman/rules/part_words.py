@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.changes import Loss
-from dragoman.conversation.literals import prefixed, quote, unquote
+from dragoman.conversation.literals import prefix_literal, quote, unquote
 from dragoman.conversation.parts import Inline, Json, Media, MediaKind, Opaque, Plain, Remote, Stored, Text
 from dragoman.rules.rewriting import Swap
 
@@ -25,7 +25,9 @@ def in_words(part: Media) -> Swap:
     if plain is None:
         return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {with_article(part.kind)}")
     head = f"[{part.kind.value}: {part.title}]\n" if part.title else ""
-    return Swap((Text(prefixed(head, plain.literal)),), f"turned {with_article(part.kind)} into text", Loss.NOTHING)
+    return Swap(
+        (Text(prefix_literal(head, plain.literal)),), f"turned {with_article(part.kind)} into text", Loss.NOTHING
+    )
 
 
 def read_text_file(part: Media) -> Plain | None:

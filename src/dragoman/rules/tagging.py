@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from dragoman.conversation.literals import joined, prefixed, quote
+from dragoman.conversation.literals import joined, prefix_literal, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Part, Text
 
@@ -21,7 +21,7 @@ def tag_first_text(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
     first = parts[0] if parts else None
     if type(first) is not Text:
         return (Text(quote(prefix)), *parts)
-    return (replace(first, literal=prefixed(prefix, first.literal)), *parts[1:])
+    return (replace(first, literal=prefix_literal(prefix, first.literal)), *parts[1:])
 
 
 def thinking_text(text: Text) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from dragoman.config.schema.store import StoreConfig
-from dragoman.store.contracts.health import StoreHealth, combined
+from dragoman.store.contracts.health import StoreHealth, combine_health
 from dragoman.store.store import HotPart, LedgerPart, Prunable
 
 
@@ -30,7 +30,7 @@ class ComposedStore:
             part.reconfigure(config)
 
     def health(self) -> StoreHealth:
-        return combined([part.health() for part in self._parts])
+        return combine_health([part.health() for part in self._parts])
 
     async def forget(self, caller: str) -> int:
         return sum([await part.forget(caller) for part in self._parts])

@@ -198,7 +198,7 @@ class Totals(Struct, frozen=True):
         )
 
 
-def sanitized(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
+def sanitize(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
     """The entry as it may be stored: no secret in a provider's words, bodies only if asked for, counts bounded."""
     # All bits together are negative if one count is, and no less than the largest of them.
     tokens = entry.input_tokens | entry.output_tokens | entry.cached_tokens | entry.reasoning_tokens
@@ -216,11 +216,11 @@ def sanitized(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
     changed = _limit_figures(entry)
     if entry.error is not None:
         changed["error"] = redactor.text(entry.error)
-    changed |= {name: _kept_body(getattr(entry, name), redactor, bodies) for name in _BODIES}
+    changed |= {name: _redact_body(getattr(entry, name), redactor, bodies) for name in _BODIES}
     return replace(entry, **changed)
 
 
-def _kept_body(body: bytes | None, redactor: Redactor, bodies: bool) -> bytes | None:
+def _redact_body(body: bytes | None, redactor: Redactor, bodies: bool) -> bytes | None:
     return redactor.body(body) if bodies and body is not None else None
 
 

@@ -38,7 +38,7 @@ def oldest_slice(now: float) -> int:
     return int((now - MINUTE) // SLICE) + 1
 
 
-def bounded(tokens: int) -> int:
+def bound_tokens(tokens: int) -> int:
     """Tokens as they are counted."""
     return min(max(tokens, -MOST_TOKENS), MOST_TOKENS)
 
@@ -109,7 +109,7 @@ class RateWindows:
         now = self._now()
         number = slice_of(now)
         if not -MOST_TOKENS <= tokens <= MOST_TOKENS:
-            tokens = bounded(tokens)
+            tokens = bound_tokens(tokens)
         with self._lock:
             tally = self._fresh(key, number)
             verdict = decide(tally, limits, now, tokens, count)
@@ -124,7 +124,7 @@ class RateWindows:
         """Count without asking."""
         number = slice_of(self._now())
         if not -MOST_TOKENS <= tokens <= MOST_TOKENS:
-            tokens = bounded(tokens)
+            tokens = bound_tokens(tokens)
         with self._lock:
             self._fresh(key, number).add(number, requests, tokens)
 

@@ -73,7 +73,7 @@ def _chat_messages(message: JsonObject) -> list[JsonObject]:
     role = text_at(message, "role")
     if objects_at(message, "parts"):
         parts = objects_at(message, "parts")
-        return _answers(parts) if role == "assistant" else [_plain(role, parts)]
+        return _answers(parts) if role == "assistant" else [_write_plain_message(role, parts)]
     if role == "tool":
         return [_result(part) for part in objects_at(message, "content") if part.get("type") == "tool-result"]
     if role == "assistant":
@@ -84,10 +84,14 @@ def _chat_messages(message: JsonObject) -> list[JsonObject]:
         ]
         return _answers([*old_calls, *parts] if old_calls else parts)
     content = message.get("content")
-    return [{"role": role, "content": content} if isinstance(content, str) else _plain(role, objects_of(content))]
+    return [
+        {"role": role, "content": content}
+        if isinstance(content, str)
+        else _write_plain_message(role, objects_of(content))
+    ]
 
 
-def _plain(role: str, parts: Iterable[JsonObject]) -> JsonObject:
+def _write_plain_message(role: str, parts: Iterable[JsonObject]) -> JsonObject:
     """A message without calls."""
     found = [chat for part in parts if (chat := _content_part(part)) is not None]
     texts = [part["text"] for part in found if part["type"] == "text"]
@@ -120,7 +124,7 @@ def _answers(parts: Sequence[JsonObject]) -> list[JsonObject]:
 
 def _step(parts: Sequence[JsonObject]) -> list[JsonObject]:
     calls = [call for part in parts if (call := _call(part)) is not None]
-    message = _plain("assistant", parts)
+    message = _write_plain_message("assistant", parts)
     thoughts = "".join(text_at(part, "text") for part in parts if part.get("type") == "reasoning")
     if thoughts:
         message["reasoning_content"] = thoughts
@@ -139,20 +143,20 @@ def _call(part: JsonObject) -> JsonObject | None:
     """A call with its id, name, input, and its result as text if there is one; None for other parts."""
     kind = text_at(part, "type")
     if kind == "tool-call":
-        return _named(part, text_at(part, "toolName"), part.get("input", part.get("args")))
+        return _write_call(part, text_at(part, "toolName"), part.get("input", part.get("args")))
     if kind == "tool-invocation":
         old = object_at(part, "toolInvocation")
-        call = _named(old, text_at(old, "toolName"), old.get("args"))
+        call = _write_call(old, text_at(old, "toolName"), old.get("args"))
         return {**call, "result": as_text(old["result"])} if old.get("state") == "result" and "result" in old else call
     if (kind != "dynamic-tool" and not (kind.startswith("tool-") and "toolCallId" in part)) or kind == "tool-result":
         return None
     if part.get("state") == "input-streaming":
         return None
     name = text_at(part, "toolName") or kind.removeprefix("tool-")
-    return {**_named(part, name, part.get("input")), **_ui_result(part)}
+    return {**_write_call(part, name, part.get("input")), **_ui_result(part)}
 
 
-def _named(part: JsonObject, name: str, given: Any) -> JsonObject:
+def _write_call(part: JsonObject, name: str, given: Any) -> JsonObject:
     return {"id": text_at(part, "toolCallId"), "name": name, "input": given}
 
 

@@ -26,7 +26,7 @@ from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.models import known_window
 from dragoman.profiles.prices import TokenPrice, find_price
-from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
+from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patch_target
 from dragoman.upstream.auth.authorizer import AuthScheme
 from dragoman.upstream.auth.caller_credential import CALLER
 from dragoman.upstream.transport.limits import Timeouts
@@ -171,9 +171,9 @@ def destination(
     runs = treated.base_model or found.model
     target = _in_cloud(profiles.target(f"{profile.name}/{runs}"), place)
     if runs != found.model:
-        target = _deployed(target, found.model)
+        target = _deploy(target, found.model)
     if facts or treated.rules or config.texts:
-        target = patched(target, Layer("configuration", facts, treated.rules, config.texts))
+        target = patch_target(target, Layer("configuration", facts, treated.rules, config.texts))
     keys = tuple(key.reveal() for key in provider.key_pool())
     scheme = _scheme(provider, profile, place, found.provider_name)
     return HttpDestination(
@@ -267,10 +267,10 @@ def _scheme(provider: Provider, profile: Profile, place: dict[str, str], name: s
     return AuthScheme(cloud.scheme, cloud.service, place.get("region", ""), provider.cloud.account or "")
 
 
-def _deployed(target: Target, name: str) -> Target:
+def _deploy(target: Target, name: str) -> Target:
     """The target under the name by which its provider knows it, with the facts of the model that it runs."""
-    twin = _deployed(target.twin, name) if target.twin is not None else None
-    return replace(target, model=name, twin=twin, versions=tuple(_deployed(one, name) for one in target.versions))
+    twin = _deploy(target.twin, name) if target.twin is not None else None
+    return replace(target, model=name, twin=twin, versions=tuple(_deploy(one, name) for one in target.versions))
 
 
 def _price(entry: Model, profile: str, model: str) -> TokenPrice | None:

@@ -189,7 +189,7 @@ class _TriedConversation:
                     self.ended = f"the provider refused: {answer.says}"
                 return sent
             if not trial.repeats:
-                conversation = _continued(conversation, reply)
+                conversation = _continue(conversation, reply)
         return sent
 
     def _model(self, way: Way) -> str:
@@ -222,7 +222,7 @@ class _TriedConversation:
         return self._own
 
 
-def _continued(conversation: Conversation, reply: Reply) -> Conversation:
+def _continue(conversation: Conversation, reply: Reply) -> Conversation:
     """The conversation with the model's turn, and results of its calls."""
     parts = reply.choices[0].parts if reply.choices else ()
     results = tuple(Result(one.id, (Text(quote(RESULT)),), name=one.name) for one in parts if isinstance(one, Call))

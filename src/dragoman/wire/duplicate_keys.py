@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.wire.json_pointers import escaped
+from dragoman.wire.json_pointers import escape
 from dragoman.wire.json_reader import readable, too_deep
 
 
@@ -48,7 +48,7 @@ def _object(pairs: list[tuple[str, Any]], found: list[_ObjectWithDuplicates]) ->
 
 def _pointers(tree: Any, at: str) -> Iterator[str]:
     if isinstance(tree, _ObjectWithDuplicates):
-        yield from (f"{at}/{escaped(key)}" for key in tree.duplicate_keys)
+        yield from (f"{at}/{escape(key)}" for key in tree.duplicate_keys)
     items: Any = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, value in items:
-        yield from _pointers(value, f"{at}/{escaped(str(key))}")
+        yield from _pointers(value, f"{at}/{escape(str(key))}")

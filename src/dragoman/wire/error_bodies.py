@@ -54,7 +54,7 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
     """The failure in an answer. `status` 200 or 0 means an error inside a stream."""
     lowered = {name.lower(): value for name, value in headers.items()}
     if 300 <= status < 400:
-        return _redirected(status, lowered.get("location", ""), body, provider)
+        return _refuse_redirection(status, lowered.get("location", ""), body, provider)
     parser = _ErrorParser()
     parser.parse_text(_text(body))
     parser.parse_headers(lowered)
@@ -81,13 +81,13 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
 def parse_no_answer(body: bytes, provider: str = "") -> Failure:
     """The failure in a body that is no answer, although its status says so: the error that it tells, if any."""
     failure = parse_failure(200, {}, body, provider)
-    text = _bare(_text(body))
+    text = _strip(_text(body))
     return unreadable_answer(body) if text[:1] == "<" or failure.message in (text, UNREADABLE) else failure
 
 
 def unreadable_answer(body: bytes) -> Failure:
     """The failure of a body that nobody can read as an answer. Often it is the page of a proxy or of a login."""
-    text = _bare(_text(body[:_MAX_RAW]))
+    text = _strip(_text(body[:_MAX_RAW]))
     message = f"The provider's answer cannot be read: {msgspec.json.encode(text[:_MAX_SHOWN]).decode()}"
     if text[:1] == "<":
         page = _page_text(text)[:_MAX_SHOWN].rstrip(". ")
@@ -95,7 +95,7 @@ def unreadable_answer(body: bytes) -> Failure:
     return Failure(FailureKind.BROKEN_STREAM, message, 502, raw=body[:2000])
 
 
-def _redirected(status: int, location: str, body: bytes, provider: str) -> Failure:
+def _refuse_redirection(status: int, location: str, body: bytes, provider: str) -> Failure:
     """An answer that names another address. Only its host is told: what stands behind it may hold a secret."""
     try:
         host = urlsplit(location).hostname
@@ -114,7 +114,7 @@ def readable(raw: bytes) -> str:
     return _text(raw) or (UNREADABLE if raw else "")
 
 
-def _bare(text: str) -> str:
+def _strip(text: str) -> str:
     return text.strip().lstrip("\ufeff").lstrip()
 
 
@@ -204,10 +204,10 @@ class _ErrorParser:
         self.limit: int | None = None
 
     def parse_text(self, text: str, depth: int = 0) -> None:
-        text = _bare(text)
+        text = _strip(text)
         if text.startswith(("event:", "data:", ":")):
             text = _event_data(text)
-        found = _embedded(text) if depth < _MAX_DEPTH else None
+        found = _find_embedded(text) if depth < _MAX_DEPTH else None
         if found is not None:
             before, self.message = self.message, ""
             self.parse(found, depth + 1)
@@ -299,7 +299,7 @@ class _ErrorParser:
             self.parse(metadata["raw"], depth + 1)
 
 
-def _embedded(text: str) -> Any:
+def _find_embedded(text: str) -> Any:
     """The JSON value that a text is or ends with."""
     start = re.search(r'[{\[]\s*[{"]', text)
     if start is None:

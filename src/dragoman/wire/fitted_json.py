@@ -62,7 +62,7 @@ def _mend(value: Any, fault: str) -> bool:
         for step in above:
             value = value[step]
         found = value[last]
-        fitted = _fitted(found, expected[1])
+        fitted = _fit(found, expected[1])
     except (LookupError, TypeError, ValueError):
         return False
     if fitted is not None:
@@ -74,7 +74,7 @@ def _mend(value: Any, fault: str) -> bool:
     return True
 
 
-def _fitted(found: Any, expected: str) -> Any:
+def _fit(found: Any, expected: str) -> Any:
     """What a value means where another type is due; None if it cannot be told."""
     if isinstance(found, bool):
         return None

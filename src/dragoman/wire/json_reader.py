@@ -160,16 +160,16 @@ def _stretches(text: bytes) -> Iterator[bytes]:
 
 
 def _without_lone(text: bytes) -> bytes:
-    hidden = hidden_backslashes(text)
-    return shown_backslashes(_LONE_LOW.sub(rb"\\ufffd", _LONE_HIGH.sub(rb"\\ufffd", hidden)))
+    hidden = hide_backslashes(text)
+    return show_backslashes(_LONE_LOW.sub(rb"\\ufffd", _LONE_HIGH.sub(rb"\\ufffd", hidden)))
 
 
-def hidden_backslashes(text: bytes) -> bytes:
+def hide_backslashes(text: bytes) -> bytes:
     """The text without escaped backslashes: then every backslash begins an escape. It must not have a NUL."""
     return text.replace(b"\\\\", _HIDDEN)
 
 
-def shown_backslashes(text: bytes) -> bytes:
+def show_backslashes(text: bytes) -> bytes:
     return text.replace(_HIDDEN, b"\\\\")
 
 
@@ -178,7 +178,7 @@ def split_members(body: bytes | Raw, at: str = "") -> dict[str, Raw]:
     try:
         return _members(body)
     except msgspec.DecodeError as error:
-        raise malformed(error, at) from None
+        raise make_malformed(error, at) from None
     except RecursionError:
         raise too_deep(at) from None
 
@@ -188,7 +188,7 @@ def split_items(body: bytes | Raw, at: str = "") -> list[Raw]:
     try:
         return _items(body)
     except msgspec.DecodeError as error:
-        raise malformed(error, at) from None
+        raise make_malformed(error, at) from None
     except RecursionError:
         raise too_deep(at) from None
 
@@ -234,7 +234,7 @@ def render_list(values: Sequence[bytes]) -> JsonText:
     return JsonText(b"[" + b",".join(values) + b"]")
 
 
-def malformed(error: msgspec.DecodeError, at: str = "") -> MalformedRequest:
+def make_malformed(error: msgspec.DecodeError, at: str = "") -> MalformedRequest:
     """The error of a decoder as MalformedRequest, its path as a JSON pointer."""
     text = str(error)
     what, at_path, path = text.rpartition(_AT)  # the sentence may repeat what the client wrote, the path never does
@@ -332,10 +332,10 @@ def salvage(raw: bytes | Raw, decoder: msgspec.json.Decoder[T], at: str = "") ->
             except msgspec.ValidationError as fault:
                 if not str(fault).startswith(_UNKNOWN):
                     raise
-            raw = _known_only(raw, _shape(kind), "$", extras, deep)
+            raw = _keep_known(raw, _shape(kind), "$", extras, deep)
         return Salvaged(decoder.decode(raw), extras)
     except msgspec.DecodeError as fault:
-        raise malformed(fault, at) from None
+        raise make_malformed(fault, at) from None
     except RecursionError:
         raise too_deep(at) from None
 
@@ -365,13 +365,13 @@ def _shape_inside(kind: Any) -> _Shape | None:
     return next((shape for one in get_args(kind) if (shape := _shape_inside(one)) is not None), None)
 
 
-def _known_only(
+def _keep_known(
     raw: bytes | Raw, shape: _Shape, path: str, extras: dict[str, dict[str, bytes]], deep: bool
 ) -> bytes | Raw:
     """A value without the unknown fields of its objects. They go to `extras`, by the path of what held them."""
     opening = bytes(memoryview(raw)[:1])
     if opening == b"[":
-        entries = [_known_only(one, shape, f"{path}[{index}]", extras, deep) for index, one in enumerate(_items(raw))]
+        entries = [_keep_known(one, shape, f"{path}[{index}]", extras, deep) for index, one in enumerate(_items(raw))]
         return b"[" + b",".join(entries) + b"]"
     if opening != b"{":
         return raw
@@ -381,5 +381,5 @@ def _known_only(
             extras.setdefault(path, {})[key] = _encode(msgspec.json.decode(value))
             continue
         inside = shape.fields[key] if deep else None
-        known[key] = value if inside is None else _known_only(value, inside, f"{path}.{key}", extras, deep)
+        known[key] = value if inside is None else _keep_known(value, inside, f"{path}.{key}", extras, deep)
     return render_object(known)

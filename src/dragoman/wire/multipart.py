@@ -110,25 +110,25 @@ def _parse_disposition(value: str) -> tuple[str, str | None]:
         raise BadForm("a part of the form has no name, or two")
     if not set(names) <= {"form-data", "name", "filename"}:
         raise BadForm("a part of the form has a Content-Disposition with more than a name and a filename")
-    values = {name: _plain(given) for name, (_, given) in zip(names, parameters, strict=True)}
+    values = {name: _decode_parameter(given) for name, (_, given) in zip(names, parameters, strict=True)}
     return values["name"], values.get("filename")
 
 
-def _plain(given: str | tuple[str | None, str | None, str]) -> str:
+def _decode_parameter(given: str | tuple[str | None, str | None, str]) -> str:
     """A parameter's text. Without a charset it is plain already: read again, it would lose angle brackets as quotes."""
     return given if isinstance(given, str) else collapse_rfc2231_value(given)
 
 
 def _render_head(part: FormPart) -> bytes:
-    disposition = f'content-disposition: form-data; name="{_quoted(part.name)}"'
+    disposition = f'content-disposition: form-data; name="{_quote(part.name)}"'
     if part.filename is not None:
-        disposition += f'; filename="{_quoted(part.filename)}"'
+        disposition += f'; filename="{_quote(part.filename)}"'
     lines = [disposition]
     if part.content_type is not None:
         lines.append(f"content-type: {part.content_type}")
     return b"".join([line.encode() + b"\r\n" for line in lines])
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """As browsers write it: the characters that would end the text are percent-encoded."""
     return text.replace("\r", "%0D").replace("\n", "%0A").replace('"', "%22").replace("\\", "%5C")

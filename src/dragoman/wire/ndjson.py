@@ -27,11 +27,11 @@ class NdjsonDecoder:
         if len(self._tail) > self.limit:
             self.overflowed = True
             self._tail.clear()
-        return [line for line in map(bare, lines) if line]
+        return [line for line in map(unwrap_line, lines) if line]
 
     def close(self) -> list[bytes]:
         """The last line, if it has no line end."""
-        rest = bare(bytes(self._tail))
+        rest = unwrap_line(bytes(self._tail))
         self._tail.clear()
         return [rest] if rest else []
 
@@ -40,14 +40,14 @@ _DATA = b"data:"
 _SAYS_NOTHING = (b"event:", b"id:", b"retry:", b":", b"[DONE]")
 
 
-def bare(line: bytes) -> bytes:
+def unwrap_line(line: bytes) -> bytes:
     """The JSON of a line, also of one that a server or a proxy wrote as the data of a server-sent event; empty for what
     else such an event has."""
-    line = unframed(line).rstrip()
+    line = strip_frame(line).rstrip()
     return b"" if line.startswith(_SAYS_NOTHING) else line
 
 
-def unframed(beginning: bytes) -> bytes:
+def strip_frame(beginning: bytes) -> bytes:
     """The beginning of a line without what stands before its JSON."""
     return beginning.removeprefix(BOM).lstrip().removeprefix(_DATA).lstrip()
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.corpus import exchanges
 from tests.engine.history.conversations import agent_loop, user
 
-from dragoman.conversation.collect import merged
+from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.events import Started, Used
 from dragoman.conversation.literals import quote
@@ -173,7 +173,7 @@ def _usage(name: str, response: dict[str, Any]) -> tuple[Usage | None, str]:
     usage: Usage | None = None
     for event in events:
         if isinstance(event, Used):
-            usage = merged(usage, event.usage)
+            usage = merge_usage(usage, event.usage)
     return usage, next((event.model for event in events if isinstance(event, Started)), "")
 
 

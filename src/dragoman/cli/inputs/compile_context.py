@@ -20,7 +20,7 @@ from dragoman.engine.library.adapt import choose, read
 from dragoman.engine.library.policy import check_choice, parse_doubt, parse_loss
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
 from dragoman.profiles.doubts import Doubt
-from dragoman.profiles.profile import Layer, Profiles, patched, read_profiles_file
+from dragoman.profiles.profile import Layer, Profiles, patch_target, read_profiles_file
 from dragoman.wire.json_reader import too_deep
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -179,4 +179,4 @@ def _configured_destination(name: str, choices: UserChoices, config: Path) -> De
         raise TargetError(f'{config} has no model "{name}"; {near_match(name, known)}')
     if not choices.rules:
         return route.first
-    return replace(route.first, target=patched(route.first.target, Layer("request", {}, choices.rules)))
+    return replace(route.first, target=patch_target(route.first.target, Layer("request", {}, choices.rules)))

@@ -52,23 +52,23 @@ def _fields_of(value: msgspec.Struct) -> dict[str, Any]:
 def from_plain(data: Any, expected: Any = Any) -> Any:
     """The value again. Raises MalformedRequest if the data is none."""
     try:
-        return _built(data, expected)
+        return _build(data, expected)
     except (msgspec.ValidationError, TypeError, KeyError, AttributeError) as fault:
         raise MalformedRequest(f"not a value of a conversation: {fault}") from None
 
 
-def _built(data: Any, expected: Any) -> Any:
+def _build(data: Any, expected: Any) -> Any:
     options = _options(expected)
     if bytes in options:
         return None if data is None and type(None) in options else _encode(data)
     if isinstance(data, dict) and TAG in data and not any(get_origin(one) in _MAPPINGS for one in options):
-        return _built_struct(data)
+        return _build_struct(data)
     if isinstance(data, list):
         item = next((get_args(one)[0] for one in options if get_origin(one) is tuple), Any)
-        return tuple(_built(one, item) for one in data)
+        return tuple(_build(one, item) for one in data)
     if isinstance(data, dict):
         content = next((get_args(one)[1] for one in options if get_args(one)[1:]), Any)
-        return {key: _built(one, content) for key, one in data.items()}
+        return {key: _build(one, content) for key, one in data.items()}
     return msgspec.convert(data, expected)
 
 
@@ -76,10 +76,10 @@ _MAPPINGS = (Mapping, dict)
 """If one of them is expected, the tag is a key like others."""
 
 
-def _built_struct(data: dict[str, Any]) -> msgspec.Struct:
+def _build_struct(data: dict[str, Any]) -> msgspec.Struct:
     kind = TYPES[data[TAG]]
     fields = _fields(kind)
-    return kind(**{name: _built(content, fields[name][0]) for name, content in data.items() if name != TAG})
+    return kind(**{name: _build(content, fields[name][0]) for name, content in data.items() if name != TAG})
 
 
 @lru_cache(maxsize=64)

@@ -76,10 +76,10 @@ def parse(text: str) -> Conversation:
 
 def show(conversation: Conversation) -> str:
     """The conversation as a script."""
-    lines = _shown_head(conversation)
+    lines = _show_head(conversation)
     before: Message | None = None
     for message in conversation.messages:
-        shown = _shown_message(message)
+        shown = _show_message(message)
         if before is not None and _would_join(before, shown[0]):
             lines.append("")
         lines += shown
@@ -213,7 +213,7 @@ def _special(content: str) -> Part | None:
     if (found := _MEDIA.match(content)) is not None:
         return Media(kind=MediaKind(found[1]), source=Remote(found[2]))
     if (found := _PART.match(content)) is not None:
-        return _whole_part(found[1])
+        return _parse_whole_part(found[1])
     if (found := _CALL.match(content)) is not None and _is_json(found[4]):
         arguments = _encode(_json(found[4]))
         return Call(id=_word(found[2]), name=_word(found[1]), arguments=arguments, custom=found[3] is not None)
@@ -224,7 +224,7 @@ def _special(content: str) -> Part | None:
     return None
 
 
-def _whole_part(text: str) -> Part:
+def _parse_whole_part(text: str) -> Part:
     part = from_plain(_json(text))
     if not isinstance(part, Part):
         raise MalformedRequest("not a part of a message")
@@ -248,14 +248,14 @@ def _tool(value: str) -> Any:
 def _setting(name: str, value: str) -> Any:
     plain = _json(value) if _is_json(value) else value
     if name == "tool_choice" and isinstance(plain, str):
-        return _known(ToolChoice, ChoiceMode, plain)
+        return _parse_word(ToolChoice, ChoiceMode, plain)
     if name == "thinking" and isinstance(plain, str):
-        return Thinking(effort=_known(Effort, Effort, plain))
+        return Thinking(effort=_parse_word(Effort, Effort, plain))
     types = {field.name: field.type for field in msgspec.structs.fields(Settings)}
     return from_plain(plain, types[name])
 
 
-def _known(make: Any, words: Any, word: str) -> Any:
+def _parse_word(make: Any, words: Any, word: str) -> Any:
     if word not in tuple(words):
         raise MalformedRequest(f'"{word}" is none of {", ".join(words)}')
     return make(words(word))
@@ -292,14 +292,14 @@ def _is_json(text: str) -> bool:
 # Showing
 
 
-def _shown_head(conversation: Conversation) -> list[str]:
+def _show_head(conversation: Conversation) -> list[str]:
     lines = [
         f"@{name} {_compact(getattr(conversation.settings, name))}"
         for name, default in _SHORT.items()
         if getattr(conversation.settings, name) != default
     ]
     for tool in conversation.tools:
-        lines.append(f"@tool {_shown_tool(tool)}")
+        lines.append(f"@tool {_show_tool(tool)}")
     for name in ("extras", "hint"):
         value = getattr(conversation, name)
         if value is not None:
@@ -307,12 +307,12 @@ def _shown_head(conversation: Conversation) -> list[str]:
     return lines
 
 
-def _shown_tool(tool: Any) -> str:
+def _show_tool(tool: Any) -> str:
     plain = Tool(tool.name, schema=tool.schema, at=tool.at, inner=tool.inner) if isinstance(tool, Tool) else None
     if plain is not None and plain.schema is not None and tool == plain:
         schema = _encode(_decode(tool.schema)).decode()
         if schema[:1] == "{":
-            return f"{_shown_word(tool.name)} {schema}"
+            return f"{_show_word(tool.name)} {schema}"
     return _compact(tool)
 
 
@@ -324,7 +324,7 @@ def _would_join(before: Message, line: str) -> bool:
     return _is_thought(before) and line.startswith(("assistant:", "assistant ("))
 
 
-def _shown_message(message: Message) -> list[str]:
+def _show_message(message: Message) -> list[str]:
     lines = _short_message(message)
     if _reads_back(lines, message):
         return lines
@@ -342,12 +342,12 @@ def _reads_back(lines: list[str], message: Message) -> bool:
 def _short_message(message: Message) -> list[str]:
     named = message.name is not None or message.extras is not None or bool(message.role_text)
     thoughts, rest = _split(message, named)
-    lines = [line for part in thoughts for line in _shown_part(part)]
+    lines = [line for part in thoughts for line in _show_part(part)]
     if _needs_role(message, rest, named or not lines):
         lines += _role_line(message, rest[:1])
         rest = rest[1:]
     for part in rest:
-        first, *inside = _shown_part(part)
+        first, *inside = _show_part(part)
         lines += [first if _stands_alone(part, message.role) else f"+ {first}", *inside]
     return lines
 
@@ -358,7 +358,7 @@ def _split(message: Message, named: bool) -> tuple[tuple[Part, ...], tuple[Part,
     if message.role is not Role.ASSISTANT:
         return (), parts
     count = 0
-    while count < len(parts) and type(parts[count]) is Reasoning and _shown_part(parts[count])[0][:1] == "~":
+    while count < len(parts) and type(parts[count]) is Reasoning and _show_part(parts[count])[0][:1] == "~":
         count += 1
     has_words = count < len(parts) and type(parts[count]) is Text
     return (parts[:count], parts[count:]) if has_words or not named else ((), parts)
@@ -373,9 +373,9 @@ def _needs_role(message: Message, rest: tuple[Part, ...], unsaid: bool) -> bool:
 
 
 def _role_line(message: Message, first: tuple[Part, ...]) -> list[str]:
-    name = f" ({_shown_word(message.name)})" if message.name is not None else ""
+    name = f" ({_show_word(message.name)})" if message.name is not None else ""
     fields = f" {_compact(dict(message.extras.fields))}" if message.extras is not None else ""
-    content, *inside = _shown_part(first[0]) if first else [_NOTHING]
+    content, *inside = _show_part(first[0]) if first else [_NOTHING]
     return [f"{message.role_text or message.role}{name}: {content}".rstrip(" ") + fields, *inside]
 
 
@@ -383,7 +383,7 @@ def _stands_alone(part: Part, role: Role) -> bool:
     return not isinstance(part, (Text, Reasoning)) and _home(part, Message(role, ()))[1]
 
 
-def _shown_part(part: Part) -> list[str]:
+def _show_part(part: Part) -> list[str]:
     lines = _short_part(part)
     return lines if lines is not None else [f"[part {_compact(part)}]"]
 
@@ -392,37 +392,37 @@ def _short_part(part: Part) -> list[str] | None:
     if part.hint is not None or part.extras is not None:
         return None
     if isinstance(part, Text):
-        return [_shown_text(part)] if part.signature is None else None
+        return [_show_text(part)] if part.signature is None else None
     if isinstance(part, Call):
-        return [_shown_call(part)] if part.signature is None else None
+        return [_show_call(part)] if part.signature is None else None
     if isinstance(part, Result):
-        return _shown_result(part)
+        return _show_result(part)
     if isinstance(part, Reasoning) and part.text is not None:
         plain = part.state is None and not part.redacted and _short_part(part.text) is not None
-        return [f"~ {_escaped(part.text.text)}".rstrip(" ")] if plain else None
+        return [f"~ {_escape(part.text.text)}".rstrip(" ")] if plain else None
     if isinstance(part, Media) and isinstance(part.source, Remote):
         line = f"[{part.kind} {part.source.url}]"
         return [line] if _special(line) == part else None
     return None
 
 
-def _shown_call(call: Call) -> str:
+def _show_call(call: Call) -> str:
     mark = " !custom" if call.custom else ""
     arguments = _encode(_decode(call.arguments)).decode()
-    return f"call {_shown_word(call.name)}({_shown_word(call.id)}){mark} {arguments}"
+    return f"call {_show_word(call.name)}({_show_word(call.id)}){mark} {arguments}"
 
 
-def _shown_result(result: Result) -> list[str] | None:
+def _show_result(result: Result) -> list[str] | None:
     if result.custom or any(isinstance(part, Result) for part in result.parts):
         return None
     mark = " !error" if result.is_error else ""
-    first, *more = [_shown_part(part)[0] for part in result.parts] or [_NOTHING]
-    head = f"result {_shown_word(result.call_id)}{mark}: {first}".rstrip(" ")
+    first, *more = [_show_part(part)[0] for part in result.parts] or [_NOTHING]
+    head = f"result {_show_word(result.call_id)}{mark}: {first}".rstrip(" ")
     return [head, *(f"| {line}" for line in more)]
 
 
-def _shown_text(part: Text) -> str:
-    text = _escaped(part.text)
+def _show_text(part: Text) -> str:
+    text = _escape(part.text)
     if text[-1:] == "}":
         text = text[:-1] + r"\u007d"
     if text == _NOTHING or _special(text) is not None:
@@ -430,7 +430,7 @@ def _shown_text(part: Text) -> str:
     return text
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """On one line, as JSON escapes it; quotes stay bare, and blanks at the ends are kept by an escape."""
     plain = _ESCAPE.sub(lambda found: '"' if found[1] == '\\"' else found[0], quote(text).decode()[1:-1])
     inner = plain.strip(" ")
@@ -440,7 +440,7 @@ def _escaped(text: str) -> str:
     return r"\u0020" * head + inner + r"\u0020" * (len(plain) - head - len(inner))
 
 
-def _shown_word(word: str) -> str:
+def _show_word(word: str) -> str:
     return word if _BARE.fullmatch(word) else quote(word).decode()
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from dragoman.conversation.collect import UNFINISHED, merged
+from dragoman.conversation.collect import UNFINISHED, merge_usage
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -392,7 +392,7 @@ class CohereStreamRenderer(msgspec.Struct):
         self._stop = event
 
     def _used(self, event: Used) -> None:
-        self._usage = merged(self._usage, event.usage)
+        self._usage = merge_usage(self._usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
         self._close()

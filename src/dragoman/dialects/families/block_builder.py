@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from dragoman.conversation.collect import merged
+from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -265,7 +265,7 @@ class BlockBuilder:
         self.stop = event
 
     def _used(self, event: Used) -> None:
-        self.usage = merged(self.usage, event.usage)
+        self.usage = merge_usage(self.usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
         self._close()

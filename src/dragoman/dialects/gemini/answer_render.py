@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.collect import arguments_of, collect, merged, tell
+from dragoman.conversation.collect import arguments_of, collect, merge_usage, tell
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -207,7 +207,7 @@ class PartBuilder:
         self._candidate(event.choice).stop = event
 
     def _used(self, event: Used) -> None:
-        self.usage = merged(self.usage, event.usage)
+        self.usage = merge_usage(self.usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
         for choice, candidate in list(self._candidates.items()):

@@ -16,7 +16,7 @@ from dragoman.conversation.parts import Json
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of, items_of
 from dragoman.dialects.shared.raw_json import UNREADABLE
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, render_list, render_object
+from dragoman.wire.json_reader import make_malformed, render_list, render_object
 
 _MOST = 16
 """How many members are left out of one object. More are no slip of a client's."""
@@ -100,7 +100,7 @@ def _is_content(path: list[str]) -> bool:
 
 def _faulty_member(fault: msgspec.ValidationError) -> tuple[list[str], Miss]:
     """The path of the member at fault. If a required one is missing, that is the object which lacks it."""
-    path = malformed(fault).at.split("/")[1:]
+    path = make_malformed(fault).at.split("/")[1:]
     unknown = _UNKNOWN.match(str(fault))
     return (path, Miss.TYPE) if unknown is None else ([*path, unknown[1]], Miss.UNKNOWN_KEY)
 

@@ -16,7 +16,7 @@ from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.near_misses.two_readings import refuse_two_values
 from dragoman.dialects.shared.top_level import ODD_FORM, Members, PlainMembers, decode_flag, decode_number, decode_whole
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed
+from dragoman.wire.json_reader import make_malformed
 
 LIMITS = frozenset(
     {
@@ -129,7 +129,7 @@ def _refuse(raw: Json, decode: Callable[[Json], object], at: str) -> None:
     try:
         decode(raw)
     except msgspec.DecodeError as fault:
-        raise malformed(fault, at) from None
+        raise make_malformed(fault, at) from None
 
 
 def _parse_choice(raw: Json, form: SettingForm) -> Json:

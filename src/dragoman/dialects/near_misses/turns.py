@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.canonical import same
+from dragoman.conversation.canonical import mean_same
 from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
@@ -40,7 +40,7 @@ from dragoman.dialects.near_misses.two_readings import (
 )
 from dragoman.dialects.shared.rendering import Pieces, RenderMessages
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, render_object
+from dragoman.wire.json_reader import make_malformed, render_object
 
 _READ = frozenset({"role", "tool_calls", "tool_call_id", "tool_use_id", "toolCallId", *CONTENTS})
 """Members of a message that are read here. All others stay as they are."""
@@ -446,7 +446,7 @@ class TurnReader:
             decode(item, role)
         except msgspec.DecodeError as fault:
             missing = _MISSING.search(str(fault))
-            at = malformed(fault, self._log.at + below).at + (f"/{missing[1]}" if missing is not None else "")
+            at = make_malformed(fault, self._log.at + below).at + (f"/{missing[1]}" if missing is not None else "")
             if not at.endswith("/type"):
                 raise MalformedRequest(f"a part that cannot be read: {fault}", at=at) from None
 
@@ -513,7 +513,7 @@ class TurnReader:
             part = piece.meant
             if type(part) is not Call or part.id not in twins:
                 kept.append(piece)
-            elif part.arguments != b"{}" and not same(part.arguments, twins[part.id]):
+            elif part.arguments != b"{}" and not mean_same(part.arguments, twins[part.id]):
                 refuse_two_arguments(part.id, self._log.at + piece.below)
         return kept
 

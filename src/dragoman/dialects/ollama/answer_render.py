@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.collect import arguments_of, merged, tell
+from dragoman.conversation.collect import arguments_of, merge_usage, tell
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -153,7 +153,7 @@ class MessageBuilder(msgspec.Struct):
         self._stop = event
 
     def _used(self, event: Used) -> None:
-        self.usage = merged(self.usage, event.usage)
+        self.usage = merge_usage(self.usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
         self.over = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from dragoman.conversation.collect import UNFINISHED, merged
+from dragoman.conversation.collect import UNFINISHED, merge_usage
 from dragoman.conversation.events import (
     CallDelta,
     CallStarted,
@@ -348,7 +348,7 @@ class ChatStreamRenderer:
         choice.stopped = True
 
     def _used(self, event: Used) -> None:
-        self._usage = merged(self._usage, event.usage)
+        self._usage = merge_usage(self._usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
         for index, choice in sorted(self._choices.items()):

@@ -21,7 +21,7 @@ from dragoman.dialects.shared.parsing import cache_hint, extras_of
 from dragoman.dialects.shared.raw_json import UNREADABLE
 from dragoman.dialects.shared.rendering import begin_tool, put
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, render_object, split_items, split_members
+from dragoman.wire.json_reader import make_malformed, render_object, split_items, split_members
 
 
 class _ChatToolFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -174,7 +174,7 @@ def _bare(raw: bytes, at: int, wrapper: str, place: str) -> Tool:
     try:
         function = _function(render_object(known))
     except msgspec.DecodeError as fault:
-        raise malformed(fault, place) from None
+        raise make_malformed(fault, place) from None
     extras = extras_of(NAME, {key: bytes(value) for key, value in fields.items()})
     return Tool(
         function.name,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.collect import UNFINISHED, merged, tell
+from dragoman.conversation.collect import UNFINISHED, merge_usage, tell
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -537,7 +537,7 @@ class ResponsesStreamRenderer:
         self._stop = event.reason
 
     def _used(self, event: Used) -> None:
-        self._usage = merged(self._usage, event.usage)
+        self._usage = merge_usage(self._usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
         self._finish()

@@ -22,7 +22,7 @@ from dragoman.dialects.shared.raw_json import NOTHING
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, open_object, refuse_duplicates, split_items
+from dragoman.wire.json_reader import make_malformed, open_object, refuse_duplicates, split_items
 
 FRAME_TOO_LONG = Failure(FailureKind.ANSWER_TOO_LARGE, "The provider sent an event that is too long to be one.", 502)
 
@@ -190,7 +190,7 @@ def decode_known(
     try:
         return decode(known), unknown
     except msgspec.DecodeError as fault:
-        error = malformed(fault, at)
+        error = make_malformed(fault, at)
         if error.at == at or error.at.endswith("/type"):
             return None
         raise error from None

@@ -21,7 +21,7 @@ from dragoman.dialects.shared.parsing import OpenedBytes, asks_for_stream, open_
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.top_level import TopLevel
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, too_deep
+from dragoman.wire.json_reader import make_malformed, too_deep
 
 Members = Mapping[str, Raw]
 _CHOICE_MEMBERS = ("tool_choice", "toolChoice", "toolConfig", "function_call")
@@ -55,7 +55,7 @@ class RequestReader(msgspec.Struct, frozen=True):
         try:
             ask = self._parse(body, headers or {})
         except msgspec.DecodeError as fault:
-            raise malformed(fault) from None
+            raise make_malformed(fault) from None
         except RecursionError:
             raise too_deep() from None
         choice = ask.conversation.settings.tool_choice

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.conversation.events import CallDelta, Event, ReasoningDelta, RefusalDelta, TextDelta
-from dragoman.wire.json_reader import hidden_backslashes, in_stretches, replace_lone_surrogates, shown_backslashes
+from dragoman.wire.json_reader import hide_backslashes, in_stretches, replace_lone_surrogates, show_backslashes
 
 _DELTAS: frozenset[type[Any]] = frozenset({TextDelta, ReasoningDelta, RefusalDelta, CallDelta})
 _REPLACEMENT = b'"\\ufffd"'
@@ -67,12 +67,12 @@ class HalfPairs(Struct, eq=False):
         """A frame that cannot be decoded, without half a pair."""
         if b"\0" in frame:  # which is no JSON
             return frame
-        text = hidden_backslashes(frame)
+        text = hide_backslashes(frame)
         if self._waiting and (low := _FIRST_LOW.search(text)) is not None:
             text, self._waiting = text[: low.end()] + self._waiting + text[low.end() :], b""
         if (high := _LAST_HIGH.search(text)) is not None:
             text, self._waiting = text[: high.start()] + text[high.end() - 1 :], high[0][:-1]
-        return replace_lone_surrogates(shown_backslashes(text))
+        return replace_lone_surrogates(show_backslashes(text))
 
 
 def mark_surrogates(frame: bytes) -> bytes:
@@ -83,7 +83,7 @@ def mark_surrogates(frame: bytes) -> bytes:
 
 
 def _marked(text: bytes) -> bytes:
-    return shown_backslashes(_ESCAPE.sub(rb"\\u0001", hidden_backslashes(text)))
+    return show_backslashes(_ESCAPE.sub(rb"\\u0001", hide_backslashes(text)))
 
 
 def _unmarked(text: bytes) -> bytes:

@@ -21,7 +21,7 @@ from dragoman.conversation.parts import CacheHint, Extras, Json
 from dragoman.conversation.settings import Effort, Number, Settings
 from dragoman.conversation.tools import NativeTool, Tool, ToolChoice
 from dragoman.dialects.near_misses.two_readings import refuse_two_values
-from dragoman.wire.json_reader import malformed
+from dragoman.wire.json_reader import make_malformed
 
 decode_number = msgspec.json.Decoder(Number).decode
 decode_whole = msgspec.json.Decoder(int).decode
@@ -147,4 +147,4 @@ def decoded(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
     try:
         return decode(raw)
     except msgspec.DecodeError as fault:
-        raise malformed(fault, at) from None
+        raise make_malformed(fault, at) from None

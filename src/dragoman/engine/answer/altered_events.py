@@ -23,7 +23,7 @@ from dragoman.conversation.events import (
     Stopped,
     TextDelta,
 )
-from dragoman.conversation.literals import joined, prefixed, quote, unquote
+from dragoman.conversation.literals import joined, prefix_literal, quote, unquote
 from dragoman.conversation.parts import Opaque
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.answer_tool import AnswerTool
@@ -60,7 +60,7 @@ class AlteredEvents:
         if type(event) is not TextDelta or event.choice in self._begun:
             return event
         self._begun.add(event.choice)
-        return replace(event, literal=prefixed(self._prefix, event.literal))
+        return replace(event, literal=prefix_literal(self._prefix, event.literal))
 
 
 def _after_opening(event: Event, opening: Opaque) -> tuple[Event, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from dragoman.conversation.collect import merged
+from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.events import Ended, Event, Failed, Stopped, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Stop, Usage
@@ -74,7 +74,7 @@ class BinaryObserver(Struct, eq=False):
         for event in events:
             self._tally.add(event)
             if isinstance(event, Used):
-                self.usage = merged(self.usage, event.usage)
+                self.usage = merge_usage(self.usage, event.usage)
             elif isinstance(event, Stopped):
                 self.stop = event.reason
             elif isinstance(event, Failed):

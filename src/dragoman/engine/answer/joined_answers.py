@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dragoman.conversation.collect import Folding, collect, merged
+from dragoman.conversation.collect import Folding, collect, merge_usage
 from dragoman.conversation.events import (
     CallStarted,
     Cited,
@@ -22,7 +22,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import joined, prefixed, quote, unquote
+from dragoman.conversation.literals import joined, prefix_literal, quote, unquote
 from dragoman.conversation.parts import OURS, Extras, Opaque, Part
 from dragoman.conversation.provider_tools import CitationRange, FoundPage, GroundedSpan, ToolRun
 from dragoman.conversation.replies import Stop, Usage, sum_usage
@@ -185,7 +185,7 @@ class ChoiceWriter:
                 case Started():
                     out += [replace(event, choice=self._index)] if self._joined.take_head() else []
                 case Used(usage):
-                    self._usage = merged(self._usage, usage)
+                    self._usage = merge_usage(self._usage, usage)
                 case Ended():
                     out += self._joined.end(self._usage)
                 case Failed():
@@ -268,7 +268,7 @@ class RoundWriter:
             case Started():
                 return [event, *self._joined.open_rounds()] if self._joined.take_head() else []
             case Used(usage):
-                self._usage = merged(self._usage, usage)
+                self._usage = merge_usage(self._usage, usage)
             case OpaqueBlock(opaque=Opaque(meant=(_,)) as block) if block.origin == OURS:
                 self.calls.append(block)
             case Stopped():
@@ -298,7 +298,7 @@ class RoundWriter:
             self._has_text = True
             self._set_off = _LINE if answer.ends_in_text else ""
             answer.ends_in_text = True
-            event = replace(event, literal=prefixed(self._set_off, event.literal)) if self._set_off else event
+            event = replace(event, literal=prefix_literal(self._set_off, event.literal)) if self._set_off else event
         if is_text and (answer.runs or answer.cites_whole):
             self._texts.setdefault(place, []).append(event.literal)
         if type(event) is Cited and answer.cites_whole and (before := len(answer.text + self._set_off)):

@@ -13,7 +13,7 @@ import msgspec
 
 from dragoman.dialects.dialect import ChunkRewrite
 from dragoman.dialects.shared.split_surrogates import HalfPairs
-from dragoman.wire.ndjson import bare, unframed
+from dragoman.wire.ndjson import strip_frame, unwrap_line
 
 _MOST = 64 * 1024
 """A longer line holds a picture rather than an error, and is passed on as it comes."""
@@ -46,7 +46,7 @@ class RelayLines:
         out += self._clean(data[:at])
         self._held = data[at:]
         if len(self._held) > _MOST:
-            out += self._redacted(unframed(self._held))
+            out += self._redacted(strip_frame(self._held))
             self._held, self._open = b"", True
         return out
 
@@ -86,7 +86,7 @@ class RelayLines:
 
 def _bared(line: bytes) -> bytes:
     """A line as it goes out: as it is, unless more than its JSON stands there."""
-    json = bare(line)
+    json = unwrap_line(line)
     if not json:
         return b""
     return line if line.startswith(json) else json + b"\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dragoman.conversation.collect import merged
+from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.events import Ended, Event, Failed, Stopped, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Stop, Usage
@@ -178,7 +178,7 @@ class RelayObserver:
     def _note(self, events: list[Event]) -> None:
         for event in events:
             if isinstance(event, Used):
-                self.usage = merged(self.usage, event.usage)
+                self.usage = merge_usage(self.usage, event.usage)
             elif isinstance(event, Stopped):
                 self.stop = event.reason if event.choice == 0 else self.stop
             elif isinstance(event, Failed):

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
-from dragoman.conversation.collect import UNFINISHED, collect, merged
+from dragoman.conversation.collect import UNFINISHED, collect, merge_usage
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.events import (
     CallStarted,
@@ -570,7 +570,7 @@ class Translation:
         return event if form is None or self._client_calls is None else self._client_calls.begin(event, form)
 
     def _used(self, event: Used) -> Used:
-        self.usage = event.usage if self.usage is None else merged(self.usage, event.usage)
+        self.usage = event.usage if self.usage is None else merge_usage(self.usage, event.usage)
         return event
 
     def _cited(self, event: Cited) -> Event:

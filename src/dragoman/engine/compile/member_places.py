@@ -11,7 +11,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.near_misses import LISTS, SYSTEMS
 from dragoman.conversation.tools import TOOLS
 from dragoman.dialects.dialect import MemberPlaces
-from dragoman.wire.json_pointers import nearest, own_name, unescaped
+from dragoman.wire.json_pointers import find_own_name, nearest, unescape
 from dragoman.wire.json_reader import names_of
 
 _decode = msgspec.json.Decoder().decode
@@ -81,11 +81,11 @@ class RequestPlaces(msgspec.Struct, eq=False):
         out = f"/{self._name(head)}"
         value: Any = self._value(head) if steps else None
         for step in steps:
-            name = own_name(value, step)
+            name = find_own_name(value, step)
             if name is None:
                 return None
             out = f"{out}/{name}"
-            value = value[int(name)] if isinstance(value, list) else value[unescaped(name)]
+            value = value[int(name)] if isinstance(value, list) else value[unescape(name)]
         return out
 
     def _value(self, name: str) -> Any:

@@ -23,7 +23,7 @@ from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
 from dragoman.conversation.traits import observe_rest
 from dragoman.dialects.registry import dialect
-from dragoman.profiles.doubts import Care, settled
+from dragoman.profiles.doubts import Care, settle_doubts
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
@@ -243,7 +243,7 @@ def plan(target: Target, client: ClientKind) -> Plan:
 def context_for(target: Target, client: ClientKind) -> Context:
     """What the rules are given for a target, before anything else of the request is known."""
     return Context(
-        settled(target.facts, client.care),
+        settle_doubts(target.facts, client.care),
         target.choices,
         target.texts,
         translated=client.translated,

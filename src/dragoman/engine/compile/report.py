@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.canonical import digest, same
+from dragoman.conversation.canonical import digest, mean_same
 from dragoman.conversation.changes import Change, ChangeKind, Hashing, Loss, Note
 from dragoman.conversation.conversation import Ask, RequestWrapper
 from dragoman.conversation.messages import MADE, Message, Role
@@ -40,7 +40,7 @@ _SHOWN = 5
 
 def without_spelling(notes: Sequence[Note]) -> Sequence[Note]:
     """The notes that are news. From another dialect, what only changes a spelling is translation and no change."""
-    return [note for note in notes if not note.spelling_only and not same(note.before, _only(note.after))]
+    return [note for note in notes if not note.spelling_only and not mean_same(note.before, _only(note.after))]
 
 
 def _only(after: Any) -> Any:

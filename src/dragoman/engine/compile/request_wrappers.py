@@ -14,7 +14,7 @@ from dragoman.conversation.literals import unquote
 from dragoman.conversation.near_misses import LISTS
 from dragoman.conversation.parts import Json
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_pointers import escaped
+from dragoman.wire.json_pointers import escape
 from dragoman.wire.json_reader import open_object, render_object
 
 _CARRIED = ("model", "stream")
@@ -43,7 +43,7 @@ def find_wrapped(body: bytes, takes_model: bool = True) -> WrappedRequest | None
     beside = _CARRIED if takes_model else ()
     carried = {key: members[key] for key in beside if key in members and key not in inner}
     lost = tuple([key for key in members if key != name and key not in carried])
-    return WrappedRequest(render_object({**carried, **inner}), RequestWrapper(f"/{escaped(name)}", lost))
+    return WrappedRequest(render_object({**carried, **inner}), RequestWrapper(f"/{escape(name)}", lost))
 
 
 def _request_in(raw: Json) -> dict[str, Raw] | None:

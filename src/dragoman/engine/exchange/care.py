@@ -19,7 +19,7 @@ from dragoman.engine.compile.plan import client_of, context_for, plan, plan_for
 from dragoman.engine.compile.reasoning_restore import restored
 from dragoman.engine.exchange.corrections import Patch
 from dragoman.engine.exchange.lessons import Learnt
-from dragoman.profiles.doubts import DOUBTS, settled
+from dragoman.profiles.doubts import DOUBTS, settle_doubts
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Target, merge
 from dragoman.rules.context import Context
@@ -66,7 +66,7 @@ def _body(ask: Ask, target: Target, options: Options, refused: list[Patch]) -> b
     known = msgspec.to_builtins(target.facts, str_keys=True)
     facts = msgspec.convert(merge(known, _merged(refused)), Facts)
     client = client_of(ask, target, faithful=True)
-    context = replace(context_for(target, client), facts=settled(facts, client.care))
+    context = replace(context_for(target, client), facts=settle_doubts(facts, client.care))
     return compile_by(plan_for(context), ask, target, options).body
 
 

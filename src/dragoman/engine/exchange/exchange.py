@@ -78,7 +78,7 @@ from dragoman.engine.tool_runs.tool_rounds import FinishedCall
 from dragoman.engine.tool_runs.wanted_tools import WantedTools, find_wanted_tools, with_approved
 from dragoman.errors import MalformedRequest, RequestError
 from dragoman.profiles.facts import CacheQuestionForm
-from dragoman.profiles.profile import Layer, Target, patched
+from dragoman.profiles.profile import Layer, Target, patch_target
 from dragoman.rules.reasoning import issuer
 from dragoman.rules.settings.several_answers import MOST_ANSWERS, is_asked_for_each
 from dragoman.wire.error_bodies import parse_failure
@@ -146,7 +146,7 @@ class Exchange(OpenExchange[D]):
     def compiled_with(self, rules: Mapping[str, Any]) -> CompiledRequest:
         """What the last send would have been with these choices for rules. Raises RequestError."""
         visit = self.visit
-        target = patched(visit.target, Layer("request", {}, rules))
+        target = patch_target(visit.target, Layer("request", {}, rules))
         return replace(visit, target=target).compile(self.ask, self._options)
 
     @property
@@ -245,7 +245,7 @@ class Exchange(OpenExchange[D]):
         if found.twin is not None and (self.ask.conversation.tools or self.ask.conversation.extras is not None):
             found = find_api(self.ask, found, self.runnable)
         if self._options.rules:
-            found = patched(found, Layer("request", {}, self._options.rules))
+            found = patch_target(found, Layer("request", {}, self._options.rules))
         self.visit = TargetAttempt(destination, found, key, destination.key_count - 1)
         if self.given_summary is not None:
             self.visit.summary = self.given_summary

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from dragoman.engine.exchange.corrections import Patch
 from dragoman.engine.exchange.lessons import Learnt
-from dragoman.profiles.profile import Layer, Target, merge, patched
+from dragoman.profiles.profile import Layer, Target, merge, patch_target
 
 DAY = 86_400.0
 _MOST = 4096
@@ -112,7 +112,7 @@ class CorrectedTargets:
         known = self._known.get((name, caller))
         if known is not None and known[0] is target and known[1] == facts:
             return known[2]
-        corrected = patched(target, Layer("lessons", facts))
+        corrected = patch_target(target, Layer("lessons", facts))
         if len(self._known) >= _MOST:
             self._known.clear()
         self._known[name, caller] = (target, facts, corrected)

@@ -41,7 +41,7 @@ from dragoman.engine.tool_runs.kept_runs import find_runs
 from dragoman.engine.tool_runs.run_functions import RunnableTool
 from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.facts import CachePlace, Stance
-from dragoman.profiles.profile import Layer, Target, merge, patched
+from dragoman.profiles.profile import Layer, Target, merge, patch_target
 from dragoman.rules.reasoning import issuer
 
 _WITH_USAGE = Options(ask_usage=True)
@@ -327,7 +327,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     def correct(self, learnt: Learnt) -> None:
         """Take a fact as the refusal states it."""
         self.learnt = (*self.learnt, learnt)
-        self.target = patched(self.target, Layer(f"lesson {learnt.lesson}", learnt.facts))
+        self.target = patch_target(self.target, Layer(f"lesson {learnt.lesson}", learnt.facts))
 
     def take_next_key(self) -> None:
         self.key = (self.key + 1) % self.destination.key_count

@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
-from dragoman.conversation.pairs import meaning, pair
+from dragoman.conversation.pairs import find_meaning, pair
 from dragoman.conversation.parts import Call, Opaque, Result
 
 
@@ -59,7 +59,7 @@ def _tidy_units(messages: Sequence[Message]) -> list[Unit] | None:
                 calls = _calls_of(messages[start])
             if not calls or not _answers(message, calls):
                 return None
-        elif any(type(part) is Opaque and meaning(part) is not part for part in message.parts):
+        elif any(type(part) is Opaque and find_meaning(part) is not part for part in message.parts):
             return None
         elif place:
             units.append(Unit(_kind(messages[start]), start, place, calls is not None))
@@ -91,7 +91,7 @@ def _paired_units(messages: Sequence[Message]) -> list[Unit]:
 
 def _ends_in_result(message: Message) -> bool:
     last = message.parts[-1] if message.parts else None
-    return message.role is TOOL or (type(last) is Opaque and type(meaning(last)) is Result)
+    return message.role is TOOL or (type(last) is Opaque and type(find_meaning(last)) is Result)
 
 
 def _kind(first: Message) -> UnitKind:

@@ -26,7 +26,7 @@ from dragoman.engine.memory.continued_requests import recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.engine.tool_runs.run_functions import find_api
 from dragoman.errors import MalformedRequest
-from dragoman.profiles.profile import Layer, Profiles, Target, patched
+from dragoman.profiles.profile import Layer, Profiles, Target, patch_target
 from dragoman.wire.json_reader import open_object
 
 __all__ = ["AdaptedRequest", "Request", "adapt", "choose", "read"]
@@ -162,4 +162,4 @@ def choose(target: str, profiles: Profiles | None = None, rules: Mapping[str, An
         return found
     for name, choice in rules.items():
         check_choice(name, choice)
-    return patched(found, Layer("request", {}, rules))
+    return patch_target(found, Layer("request", {}, rules))

@@ -13,7 +13,7 @@ import msgspec
 from dragoman.errors import DragomanError, MalformedRequest
 from dragoman.rules import BY_NAME
 from dragoman.rules.rule import KEEP
-from dragoman.wire.json_pointers import escaped, unescaped
+from dragoman.wire.json_pointers import escape, unescape
 
 MOST_RULES = 24
 MOST_PLACES = 200
@@ -78,7 +78,7 @@ def moved_marks(sent: bytes, places: Iterable[str], without: Callable[[str], byt
 
 def without_place(request: Any, at: str) -> Any:
     """A JSON value without what a pointer leads to. Raises MalformedRequest if it leads nowhere."""
-    head, *rest = [unescaped(step) for step in at.split("/")[1:]] or [""]
+    head, *rest = [unescape(step) for step in at.split("/")[1:]] or [""]
     if isinstance(request, dict) and head in request:
         inner = {} if not rest else {head: without_place(request[head], _pointer(rest))}
         return {name: value for name, value in request.items() if name != head} | inner
@@ -90,7 +90,7 @@ def without_place(request: Any, at: str) -> Any:
 
 
 def _pointer(steps: list[str]) -> str:
-    return "".join(f"/{escaped(step)}" for step in steps)
+    return "".join(f"/{escape(step)}" for step in steps)
 
 
 def keep_choice(rule: str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def differences(before: Any, after: Any, at: str) -> Iterator[BodyMark]:
 
 def _members(before: dict[str, Any], after: dict[str, Any], at: str) -> Iterator[BodyMark]:
     for name, value in after.items():
-        here = f"{at}/{escaped(name)}"
+        here = f"{at}/{escape(name)}"
         if name in before:
             yield from differences(before[name], value, here)
         else:

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import EMPTY, prefixed
+from dragoman.conversation.literals import EMPTY, prefix_literal
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import (
     BESIDE,
@@ -111,7 +111,7 @@ def _words_about(part: Part | None, left: Extras | None) -> Text | None:
     words = part.extras.fields.get(CONTEXT_FIELD, b"")
     if words[:1] != b'"' or words == EMPTY or (left is not None and CONTEXT_FIELD in left.fields):
         return None
-    return Text(prefixed("[about the document]\n", words))
+    return Text(prefix_literal("[about the document]\n", words))
 
 
 def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: list[Note]) -> Part:

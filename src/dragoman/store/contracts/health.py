@@ -33,7 +33,7 @@ class StoreHealth(Struct, frozen=True):
     """Why shared state cannot be reached right now. None: it can."""
 
 
-def combined(parts: Sequence[StoreHealth]) -> StoreHealth:
+def combine_health(parts: Sequence[StoreHealth]) -> StoreHealth:
     """The health of a store of several parts."""
     counts = {
         name: sum(getattr(part, name) for part in parts)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from dragoman.config.schema.log import ExchangeLog, LogSplit
 from dragoman.store.journals.queued_lines import QueuedLines
-from dragoman.store.journals.redaction import Redactor, parsed_body, without_content
+from dragoman.store.journals.redaction import Redactor, parse_body, without_content
 from dragoman.store.journals.refusal_log import timestamp
 from dragoman.store.ledger_entry import Entry
 
@@ -67,5 +67,5 @@ class ExchangeFiles(QueuedLines[ExchangeLine]):
     def _body(self, body: bytes | None) -> Any:
         if body is None:
             return None
-        parsed = parsed_body(body)
+        parsed = parse_body(body)
         return parsed if self.config.content else without_content(parsed)

@@ -165,7 +165,7 @@ class Redactor:
 
     def body(self, body: bytes) -> bytes:
         """A body without secrets: as JSON if it is JSON, as text otherwise."""
-        parsed = parsed_body(body)
+        parsed = parse_body(body)
         if isinstance(parsed, str):
             return self.text(parsed).encode()
         return msgspec.json.encode(self.value(parsed))
@@ -195,7 +195,7 @@ def url_secrets(url: Secret) -> list[str]:
     return list({password, unquote(password)}) if password else []
 
 
-def parsed_body(body: bytes) -> Any:
+def parse_body(body: bytes) -> Any:
     """The JSON of a body, or its text."""
     try:
         return msgspec.json.decode(body)

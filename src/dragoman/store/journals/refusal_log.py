@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from dragoman.config.schema.log import ProviderErrors
 from dragoman.store.journals.queued_lines import QueuedLines
-from dragoman.store.journals.redaction import Redactor, parsed_body, without_content
+from dragoman.store.journals.redaction import Redactor, parse_body, without_content
 from dragoman.wire.error_bodies import provider_error
 
 if sys.platform == "win32":  # there is one worker
@@ -116,7 +116,7 @@ class RefusalLog(QueuedLines[RefusalLine]):
                 os.close(handle)
 
     def _request(self, request: Any) -> Any:
-        parsed = parsed_body(request) if isinstance(request, bytes) else request
+        parsed = parse_body(request) if isinstance(request, bytes) else request
         return parsed if self.config.content else without_content(parsed)
 
     def _is_current(self, handle: int) -> bool:

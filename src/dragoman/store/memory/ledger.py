@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of, position_of
 from dragoman.store.journals.redaction import Redactor
-from dragoman.store.ledger_entry import By, Entry, Totals, Viewer, sanitized
+from dragoman.store.ledger_entry import By, Entry, Totals, Viewer, sanitize
 from dragoman.store.settings import StoreSettings
 
 DAY = 86_400.0
@@ -40,7 +40,7 @@ def page(entries: Iterable[Entry], query: LedgerQuery) -> LedgerPage:
     return LedgerPage(shown, cursor_of(shown[-1]) if len(rest) > size else None)
 
 
-def summed(entries: Iterable[Entry], by: By) -> tuple[Totals, ...]:
+def sum_entries(entries: Iterable[Entry], by: By) -> tuple[Totals, ...]:
     """Sums by group, the largest first."""
     groups: dict[str, Totals] = {}
     for entry in entries:
@@ -77,11 +77,11 @@ class MemoryLedger(Struct, eq=False):
         return page(self.matching(viewer, query), query)
 
     async def totals(self, viewer: Viewer, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
-        return summed(self.matching(viewer, query), by)
+        return sum_entries(self.matching(viewer, query), by)
 
     def take(self, entry: Entry) -> Entry:
         """Keep an entry; how it is kept, without secrets."""
-        entry = sanitized(entry, self._redactor, self._settings.config.keep_bodies)
+        entry = sanitize(entry, self._redactor, self._settings.config.keep_bodies)
         most = self._settings.config.keep_requests
         if self._most is not None and self._most < most:
             most = self._most

@@ -40,10 +40,10 @@ async def inspect(opening: StoreOpening, seconds: float) -> tuple[ServerFinding,
             finally:
                 connection.terminate()
     except Exception as error:  # a host that is unknown, a password that is wrong, a proxy that is no database
-        return (_unreached(place_of(address), error, seconds),)
+        return (_report_unreached(place_of(address), error, seconds),)
 
 
-def _unreached(place: str, error: Exception, seconds: float) -> ServerFinding:
+def _report_unreached(place: str, error: Exception, seconds: float) -> ServerFinding:
     if isinstance(error, TimeoutError):
         reason = f"did not answer within {seconds:g} s"
     elif isinstance(error, OSError) and error.errno:

@@ -33,10 +33,10 @@ async def sweep(connection: DatabaseConnection, now: float, config: StoreConfig)
             await connection.execute(f'DROP TABLE IF EXISTS "{name}"')
     aged = await connection.execute(_TOO_OLD, shelves.first, now - config.keep_days * 86_400.0)
     beyond = await connection.execute(_TOO_MANY, config.keep_requests)
-    return len(old) + affected(aged) + affected(beyond)
+    return len(old) + count_affected(aged) + count_affected(beyond)
 
 
-def affected(status: str) -> int:
+def count_affected(status: str) -> int:
     """The number in the status of a statement, such as `DELETE 3`."""
     count = status.rpartition(" ")[2]
     return int(count) if count.isdigit() else 0

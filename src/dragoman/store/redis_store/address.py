@@ -63,7 +63,7 @@ def _parse(url: str) -> RedisAddress:
         return known(unix=unquote(parts.path), database=database)
     if scheme.endswith("+sentinel"):
         hosts = _hosts(parts.netloc, SENTINEL_PORT)
-        return known(hosts=hosts, master=_only(steps[:1]), database=_database(steps[1:]))
+        return known(hosts=hosts, master=_take_only(steps[:1]), database=_database(steps[1:]))
     hosts = _hosts(parts.netloc, PORT)
     if scheme.endswith("+cluster"):
         return known(hosts=hosts, cluster=_no_more(steps))
@@ -89,10 +89,10 @@ def _hosts(netloc: str, usual: int) -> tuple[Host, ...]:
 
 
 def _database(steps: list[str]) -> int:
-    return int(_only(steps)) if steps else 0
+    return int(_take_only(steps)) if steps else 0
 
 
-def _only(steps: list[str]) -> str:
+def _take_only(steps: list[str]) -> str:
     if len(steps) != 1:
         raise ValueError("one step is wanted")
     return steps[0]

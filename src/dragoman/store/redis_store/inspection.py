@@ -54,10 +54,10 @@ async def inspect(opening: StoreOpening, seconds: float) -> tuple[ServerFinding,
             finally:
                 await connection.aclose()
     except (OSError, RedisAway, RedisError) as error:
-        return (_unreached(address, error, seconds),)
+        return (_report_unreached(address, error, seconds),)
 
 
-def _unreached(address: RedisAddress, error: Exception, seconds: float) -> ServerFinding:
+def _report_unreached(address: RedisAddress, error: Exception, seconds: float) -> ServerFinding:
     cause = error.__context__ if isinstance(error, RedisConnectionError) else error  # what the system said
     if isinstance(error, TimeoutError):
         reason = f"did not answer within {seconds:g} s"

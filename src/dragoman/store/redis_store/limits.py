@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
-from dragoman.store.rate_windows import SLICE, RateWindows, bounded
+from dragoman.store.rate_windows import SLICE, RateWindows, bound_tokens
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.copied_counts import CopiedCounts, CountReply
 from dragoman.store.redis_store.keys import RedisKeys, digest
@@ -58,7 +58,7 @@ class RedisLimits:
         replicas.listeners.append(self._look)
 
     async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0, count: int = 1) -> Allowed | Limited:
-        is_sent, ticket = self._link.ready, CountTicket(limits, bounded(tokens), count)
+        is_sent, ticket = self._link.ready, CountTicket(limits, bound_tokens(tokens), count)
         if self._outage is not None and (refusal := self._refusal_while_settling(key, ticket)) is not None:
             return refusal
         command = self._command(key, limits, count, ticket.tokens, 0.0, asks=True)
@@ -81,7 +81,7 @@ class RedisLimits:
 
     def settle(self, key: str, tokens: int) -> None:
         if tokens:
-            self._tell(key, 0, bounded(tokens))
+            self._tell(key, 0, bound_tokens(tokens))
 
     def forget(self, key: str) -> int:
         """Drop the counts of a key, here and in Redis. How many quarter seconds were known here."""

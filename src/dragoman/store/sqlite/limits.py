@@ -11,7 +11,7 @@ from typing import Any
 
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
-from dragoman.store.rate_windows import RateWindows, bounded
+from dragoman.store.rate_windows import RateWindows, bound_tokens
 from dragoman.store.sqlite.count_file import CAN_BE_SHARED, CountFile, unusable_counts
 from dragoman.store.sqlite.database import Database
 from dragoman.store.sqlite.file_thread import DEADLINE, FileThread
@@ -117,10 +117,10 @@ class SqliteLimits:
     def reserve(
         self, key: str, limits: KeyLimits, tokens: int = 0, count: int = 1
     ) -> Coroutine[Any, Any, Allowed | Limited]:
-        return (self._counts() or self._own).reserve(key, limits, bounded(tokens), count)
+        return (self._counts() or self._own).reserve(key, limits, bound_tokens(tokens), count)
 
     def settle(self, key: str, tokens: int) -> None:
-        (self._counts() or self._own).settle(key, bounded(tokens))
+        (self._counts() or self._own).settle(key, bound_tokens(tokens))
 
     def forget(self, key: str) -> int:
         """Remove the counts of a key from this process; those of the file are over within a minute."""

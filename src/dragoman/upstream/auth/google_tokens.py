@@ -28,19 +28,19 @@ def open_google(scheme: AuthScheme) -> BearerAuthorizer:
     """`account` of the scheme is a file of credentials; without one, Google's default is taken."""
 
     def fetch() -> Fetched[str]:
-        return _fetched(scheme.account, scheme.service)
+        return _fetch(scheme.account, scheme.service)
 
     return BearerAuthorizer(fetch, _EARLY)
 
 
-def _fetched(file: str, scope: str) -> Fetched[str]:
+def _fetch(file: str, scope: str) -> Fetched[str]:
     try:
         from google.auth.exceptions import GoogleAuthError
         from google.auth.transport.requests import Request
     except ImportError:
         raise NoCredentials("Google's credentials need google-auth", hint="install dragoman[cloud]") from None
     try:
-        credentials = _found(file, scope)
+        credentials = _find_credentials(file, scope)
         credentials.refresh(Request())
     except (GoogleAuthError, OSError, ValueError) as fault:
         raise NoCredentials(f"Google credentials cannot be fetched: {fault}", hint=_HINT) from None
@@ -50,7 +50,7 @@ def _fetched(file: str, scope: str) -> Fetched[str]:
     return Fetched(credentials.token, expiry.replace(tzinfo=UTC).timestamp() if expiry is not None else None)
 
 
-def _found(file: str, scope: str) -> Credentials:
+def _find_credentials(file: str, scope: str) -> Credentials:
     import google.auth
 
     if not file:

@@ -35,7 +35,7 @@ def public_only(address: str) -> bool:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    reached = _reached_address(found)
+    reached = _find_reached(found)
     if isinstance(reached, ipaddress.IPv4Address):
         return not any(reached in network for network in _NOT_PUBLIC_4)
     return reached in _UNICAST_6 and not any(reached in network for network in _NOT_PUBLIC_6)
@@ -62,7 +62,7 @@ def _is_within(host: str, network: str) -> bool:
         return False
 
 
-def _reached_address(address: _Address) -> _Address:
+def _find_reached(address: _Address) -> _Address:
     """The address, or the IPv4 address that it stands for."""
     if isinstance(address, ipaddress.IPv4Address):
         return address

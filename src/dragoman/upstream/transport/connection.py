@@ -383,7 +383,7 @@ class Connection(asyncio.Protocol):
             self._sender = None
             self.abort(error)
         finally:
-            await _closed(body)
+            await _close(body)
 
     async def _drained(self, in_flight: InFlight) -> None:
         if self._writable is None:
@@ -443,7 +443,7 @@ def _size(headers: list[tuple[str, str]]) -> int:
     return sum(len(name) + len(value) + 4 for name, value in headers)
 
 
-async def _closed(body: AsyncIterator[bytes]) -> None:
+async def _close(body: AsyncIterator[bytes]) -> None:
     close = getattr(body, "aclose", None)
     if close is not None:
         await close()
