@@ -216,8 +216,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
     "azure-openai": AzureChat(
         root="/openai/v1",
         further_paths=(r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "/models/chat/completions"),
-        # the deployment in the path names the model, and a prompt may be cached in memory
-        checks=(*openai.CHECKS[2:], check_tools_with_effort),
+        checks=(*openai.DEPLOYED, check_tools_with_effort),
         render_error=render_azure_error,
         faults=AZURE_FAULTS,
         example_model="gpt-4o-mini",

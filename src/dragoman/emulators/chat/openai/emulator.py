@@ -92,6 +92,9 @@ CHECKS: tuple[Check, ...] = (
     messages.check_pairs,
 )
 
+DEPLOYED = tuple([check for check in CHECKS if check not in (check_model, settings.check_retention)])
+"""Those of a deployment: the path may name the model, and a prompt may be cached in memory."""
+
 
 LISTED = ("gpt-4o", "gpt-4o-mini", "gpt-4.1", "gpt-5-mini", "gpt-5.2", "gpt-5.4", "gpt-5.6", "o4-mini")
 
