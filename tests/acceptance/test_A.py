@@ -135,7 +135,7 @@ def test_A15_an_empty_list_of_calls_is_none() -> None:
     assert merged.json["messages"][1]["content"] == "a\n\nb"
 
 
-def test_A16_a_repeated_call_id_is_repaired_only_where_it_is_refused() -> None:
+def test_A16_a_repeated_call_id_is_repaired_only_if_it_is_refused() -> None:
     twice = ask(says("user", "a"), called(), answered(), called(), answered(), says("user", "b"))
     assert "duplicate-call-id" not in rules(sent(twice, NATIVE))
     repaired = sent(twice, "mistral/mistral-large-latest")

@@ -44,7 +44,7 @@ def test_E6_an_empty_answer_beside_calls_is_legal() -> None:
     assert sent(request, "openai-compatible-strict/x").json["messages"] == request["messages"]
 
 
-def test_E7_cyrillic_is_no_error_and_empty_answers_are_repaired_where_refused() -> None:
+def test_E7_cyrillic_is_no_error_and_empty_answers_are_repaired_if_refused() -> None:
     assert "да" in sent(DONE, OPENAI).body.decode()
     empty = ask(says("user", "a"), says("assistant", ""), says("user", "b"))
     assert "empty-content" in rules(sent(empty, "anthropic/claude-sonnet-4-5"))

@@ -29,7 +29,7 @@ SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}, "additional
 TOOL = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
 
 
-def test_auto_joins_only_where_it_must() -> None:
+def test_auto_joins_only_if_it_must() -> None:
     """X1."""
     assert roles(sent(TWO, OPENAI)) == ["system", "system", "user"]
     assert sent(TWO, CLAUDE).json["system"] == "1\n\n2"

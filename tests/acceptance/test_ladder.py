@@ -129,7 +129,7 @@ def test_C16_C48_a_native_client_may_spell_it_either_way(
 
 
 @pytest.mark.parametrize("profile", ["gemini", "openai-compatible-strict", "openrouter"])
-def test_tools_are_kept_where_no_profile_gives_them_up(tmp_path: Path, profile: str) -> None:
+def test_tools_are_kept_if_no_profile_gives_them_up(tmp_path: Path, profile: str) -> None:
     """X10."""
     with upstream(judged(lambda body: "tools" not in body, TOOL_TYPE)) as behind:
         url = behind.url.removesuffix("/v1") if profile == "gemini" else behind.url

@@ -68,7 +68,7 @@ LACKING = {
 
 
 @pytest.mark.parametrize("answers", ["whole", "complete"])
-def test_streams_are_completed_where_that_is_configured(tmp_path: Path, answers: str) -> None:
+def test_streams_are_completed_if_that_is_configured(tmp_path: Path, answers: str) -> None:
     """Another vendor's stream in the client's own dialect: relayed as it is, unless the model says otherwise (K23)."""
     sent = f"data: {json.dumps(LACKING)}\n\ndata: [DONE]\n\n".encode()
     models = {"m": {"target": "p/x", "answers": answers}}

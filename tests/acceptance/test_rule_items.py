@@ -33,7 +33,7 @@ SEVERAL = [
 
 
 @pytest.mark.parametrize("request_", SEVERAL)
-def test_A15_nothing_is_merged_where_turns_need_not_alternate(tmp_path: Path, request_: Wire) -> None:
+def test_A15_nothing_is_merged_if_turns_need_not_alternate(tmp_path: Path, request_: Wire) -> None:
     assert len(sent(request_, OPENAI).json["messages"]) == len(request_["messages"])
     sent_body = through_gateway(tmp_path, "openai-compatible-lenient", request_)
     assert len(sent_body["messages"]) == len(request_["messages"])
@@ -119,7 +119,7 @@ MARK = {"type": "ephemeral"}
         ("groq/llama-4", None),
     ],
 )
-def test_A18_marks_go_where_the_model_has_a_cache(tmp_path: Path, target: str, marked: int | None) -> None:
+def test_A18_marks_go_if_the_model_has_a_cache(tmp_path: Path, target: str, marked: int | None) -> None:
     request, chosen = ask(says("system", "Be brief."), HI), {"cache-marks": "add"}
     profile, _, model = target.partition("/")
     models = {"m": {"target": f"p/{model}"}}

@@ -66,7 +66,7 @@ def test_axe_finds_nothing(browser: Browser, running: Running, view: str, option
 
 
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["light", "dark phone"])
-def test_axe_finds_nothing_where_a_rule_is_chosen(browser: Browser, running: Running, options: dict[str, Any]) -> None:
+def test_axe_finds_nothing_if_a_rule_is_chosen(browser: Browser, running: Running, options: dict[str, Any]) -> None:
     with page_of(browser, running.url, bypass_csp=True, **options) as watched:
         page = watched.open(where(running, "mistral-large-latest"))
         cards = page.locator(".rule-head")

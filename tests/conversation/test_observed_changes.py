@@ -66,7 +66,7 @@ def conversation(*parts: Part) -> tuple[Message, ...]:
         (7, {"parts": (Result("other", ()),)}, 8),
     ],
 )
-def test_all_is_looked_at_where_order_or_ids_changed(
+def test_all_is_looked_at_if_order_or_ids_changed(
     at: int, changes: dict[str, object], looked_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = conversation()
@@ -85,7 +85,7 @@ def test_all_is_looked_at_where_order_or_ids_changed(
     assert found & ORDER == whole & ORDER
 
 
-def test_all_is_looked_at_where_messages_came_or_went() -> None:
+def test_all_is_looked_at_if_messages_came_or_went() -> None:
     before = conversation()
     assert observe_change(before, before[:-1], observe_messages(before)) == observe_messages(before[:-1])
 

@@ -78,7 +78,7 @@ def test_unsigned_thinking_has_a_signature_that_no_provider_sees(target: str) ->
     assert signature.encode() not in adapted.body
 
 
-def test_unsigned_thinking_returns_as_words_where_these_are_taken() -> None:
+def test_unsigned_thinking_returns_as_words_if_these_are_taken() -> None:
     blocks, _ = translated("openai-chat", DEEPSEEK, stream=False)
     adapted = adapt(
         orjson.dumps(thinking(blocks[0]["signature"])), source="anthropic", target="moonshot/kimi-k2-thinking"

@@ -412,7 +412,7 @@ def test_arguments_make_the_same_input_whole_and_streamed(fragments: list[str], 
     assert orjson.loads(render_answer(reply, ANSWERING))["content"][0]["input"] == wanted
 
 
-def test_usage_adds_up_where_a_server_claims_to_have_cached_more_than_it_read() -> None:
+def test_usage_adds_up_if_a_server_claims_to_have_cached_more_than_it_read() -> None:
     reply = Reply(choices=(Choice(()),), usage=Usage(input=10, output=2, cached=161, cache_written=5))
     usage = orjson.loads(render_answer(reply, ANSWERING))["usage"]
     assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]) == (0, 10, 0)

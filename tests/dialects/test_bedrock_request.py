@@ -292,7 +292,7 @@ def test_a_tool_choice_in_other_words_is_understood(choice: Any, own: Any, chat:
         assert sent(body, GPT).json["tool_choice"] == chat
 
 
-def test_a_picture_by_url_goes_where_it_is_taken() -> None:
+def test_a_picture_by_url_goes_if_it_is_taken() -> None:
     picture = {"image": {"format": "png", "source": {"url": "https://example.com/a.png"}}}
     body = asked({"role": "user", "content": [{"text": "Look."}, picture]})
     assert sent(body, GPT).json["messages"][0]["content"][1]["image_url"]["url"] == "https://example.com/a.png"

@@ -204,7 +204,7 @@ CHUNKS = (
 )
 
 
-def test_streams_are_completed_where_that_is_configured() -> None:
+def test_streams_are_completed_if_that_is_configured() -> None:
     """By default a stream in the client's own dialect goes through as it is."""
     relayed = Translation("openai-chat", "openai-chat", context=ASKED, completes=True)
     assert relayed.feed(CHUNKS) + relayed.close() == CHUNKS

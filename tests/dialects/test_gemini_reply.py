@@ -110,7 +110,7 @@ def test_finish_reasons(said: str, reason: Stop) -> None:
     assert written == (said if said != "SOMETHING_NEW" else "STOP")
 
 
-def test_a_finish_that_we_do_not_know_is_a_breakdown_where_nothing_was_said() -> None:
+def test_a_finish_that_we_do_not_know_is_a_breakdown_if_nothing_was_said() -> None:
     assert read(whole(finish="SOMETHING_NEW")).choices[0].stop is Stop.ERROR
 
 
@@ -337,14 +337,14 @@ def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: Failu
     assert parse_failure(status, {}, body).retry_after == 1.5
 
 
-def test_usage_adds_up_where_a_server_claims_to_have_thought_more_than_it_wrote() -> None:
+def test_usage_adds_up_if_a_server_claims_to_have_thought_more_than_it_wrote() -> None:
     reply = Reply(choices=(Choice(()),), usage=Usage(input=1, output=16, reasoning=19))
     told = orjson.loads(render_answer(reply, ANSWERING))["usageMetadata"]
     assert (told["candidatesTokenCount"], told["thoughtsTokenCount"], told["totalTokenCount"]) == (0, 16, 17)
 
 
 @pytest.mark.parametrize("said", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "SOMETHING_NEW"])
-def test_a_broken_call_is_a_breakdown_where_nothing_but_thoughts_was_said(said: str) -> None:
+def test_a_broken_call_is_a_breakdown_if_nothing_but_thoughts_was_said(said: str) -> None:
     reply = read(whole({"text": "Hm", "thought": True}, finish=said))
     assert reply.choices[0].stop is Stop.ERROR
     written = orjson.loads(render_answer(reply, ANSWERING))["candidates"][0]["finishReason"]

@@ -910,7 +910,7 @@ def test_a_message_that_a_rule_touches_beside_moved_messages_costs_none_of_them(
     assert [message["content"] for message in done.json["input"]] == ["a", "", "b"]
 
 
-def test_null_tools_are_left_out_where_they_are_refused() -> None:
+def test_null_tools_are_left_out_if_they_are_refused() -> None:
     """K17."""
     assert "tools" not in adapt(request(CHAT, tools=None), target="groq/llama-3.3-70b-versatile").json
     for target in ("vllm/m", "openai/gpt-4o", "azure-openai/gpt-4o", "together/m"):

@@ -145,7 +145,7 @@ def test_deepseek_streams_reasoning_content_and_counts_the_cache() -> None:
 
 
 @pytest.mark.parametrize("name", ["groq", "xai", "ollama-openai"])
-def test_calls_arrive_in_one_piece_where_they_do(name: str) -> None:
+def test_calls_arrive_in_one_piece_if_they_do(name: str) -> None:
     one = provider(name)
     chunks = payloads(b"".join(one.render_stream(call_to(one), TURNS["calls"])))
     pieces = [piece for chunk in chunks for c in chunk["choices"] for piece in c["delta"].get("tool_calls", ())]

@@ -172,7 +172,7 @@ GENERATED: Mapping[str, Exceptions] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATED)
-def test_generated_requests_spoiled_anywhere_are_refused_where_the_types_refuse(name: str) -> None:
+def test_generated_requests_spoiled_anywhere_are_refused_if_the_types_refuse(name: str) -> None:
     dialect = JUDGES[name][0]
     unfit, wrong = 0, []
     for one in _spoiled_generated(name):

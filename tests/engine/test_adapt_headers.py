@@ -111,7 +111,7 @@ def test_a_beta_that_a_cloud_refuses_is_left_out_and_reported(
     assert judge(profile, model, done.path, done.headers, done.body) is None
 
 
-def test_a_refused_beta_may_not_be_left_out_where_nothing_may_be_lost() -> None:
+def test_a_refused_beta_may_not_be_left_out_if_nothing_may_be_lost() -> None:
     headers = {"anthropic-beta": "effort-2025-11-24"}
     with pytest.raises(RepairRefused, match="left out effort-2025-11-24"):
         adapt(MESSAGES, source="anthropic", target=VERTEX, headers=headers, policy=Policy(max_loss="nothing"))

@@ -203,7 +203,7 @@ def test_A22_four_attempts_can_be_asked_for() -> None:
     assert steps == [Retry(1), Retry(1), Retry(1), GiveUp()]
 
 
-def test_newer_credentials_are_asked_for_once_and_only_where_the_sender_has_some() -> None:
+def test_newer_credentials_are_asked_for_once_and_only_if_the_sender_has_some() -> None:
     refused = Failure(FailureKind.AUTH, "The security token included in the request is expired", 403)
     policy = RetryPolicy()
     assert next_step(History(tries=1, renewable=True), refused, policy, 0.0, None) == Renew()

@@ -22,7 +22,7 @@ def body(**members: Any) -> dict[str, Any]:
     return {"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "Hi"}], **members}
 
 
-def test_the_early_member_for_the_format_stays_where_its_beta_is() -> None:
+def test_the_early_member_for_the_format_stays_if_its_beta_is_there() -> None:
     adapted = adapt(
         body(output_format=FORMAT), source="anthropic", target="anthropic/claude-sonnet-4-5", headers=STRUCTURED
     )

@@ -420,7 +420,7 @@ def test_what_was_kept_is_asked_for_before_anything_is_compiled() -> None:
     ("target", "words_too"),
     [("gemini/gemini-3-pro-preview", True), ("anthropic/claude-sonnet-4-5", False), ("openai-responses/gpt-5", False)],
 )
-def test_words_beside_a_call_are_asked_for_where_they_may_be_signed(target: str, words_too: bool) -> None:
+def test_words_beside_a_call_are_asked_for_if_they_may_be_signed(target: str, words_too: bool) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     spoken = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
     history = [HI, {"role": "assistant", "content": "Hello."}, HI, spoken]

@@ -230,7 +230,7 @@ def test_words_that_are_passed_on_change_nothing_that_is_seen(count: int, ending
     assert tokens[0][1] == tokens[1][1] == tokens[2][1]
 
 
-def test_words_are_not_searched_for_where_the_tokens_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_are_not_searched_for_if_the_tokens_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[bytes] = []
     monkeypatch.setattr(AnswerTally, "add_frames", lambda _, frames, where: searched.append(frames))
     stream = Translation("openai-chat", "openai-chat")

@@ -1509,7 +1509,7 @@ def test_C16_results_with_a_note_behind_them_are_a_continuation_too() -> None:
     assert refused(TOOL_TYPE, target, {**ANSWERED, "messages": [*ANSWERED["messages"], HI]}) is None
 
 
-def test_tools_are_never_dropped_where_they_may_be_needed() -> None:
+def test_tools_are_never_dropped_if_they_may_be_needed() -> None:
     """X10."""
     shaped = {"tool_wrapper": "functionDeclarations"}
     target = patch_target(PROFILES.target("gemini-compatible/gemini-3-pro"), Layer("test", shaped))

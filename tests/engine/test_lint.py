@@ -167,7 +167,7 @@ def test_what_nobody_knows_is_a_warning_and_only_across_dialects(profiles: Profi
     assert lint(request, targets="picky/x", profiles=profiles) == []
 
 
-def test_a_leftover_of_a_stream_is_a_warning_where_it_is_ignored() -> None:
+def test_a_leftover_of_a_stream_is_a_warning_if_it_is_ignored() -> None:
     request = {"model": "m", "messages": [{"role": "user", "content": "Hi", "done": True}]}
     assert [(one.rule, one.severity) for one in lint(request, targets=["together/x"])] == [
         ("stray-field", Severity.WARNING)

@@ -46,7 +46,7 @@ def top_of(done: Rewrite) -> Any:
     return made.tools, made.settings, made.extras, made.hint, made.empty_tools, notes
 
 
-def test_a_known_top_is_repaired_again_where_it_has_to_be() -> None:
+def test_a_known_top_is_repaired_again_if_it_has_to_be() -> None:
     body = b'{"model":"m","messages":[{"role":"user","content":"Hi"}],"temperature":5,"max_tokens":9}'
     told = [[change.did for change in adapt(body, target="anthropic/claude-3-5-haiku-latest").changes] for _ in "12"]
     assert told[0] == told[1] != []

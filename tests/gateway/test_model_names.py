@@ -186,7 +186,7 @@ def test_a_key_that_may_use_the_full_name_may_use_the_bare_one(tmp_path: Path) -
         assert chat(running, "gpt-4o", "dm-1").status_code == 403
 
 
-def test_lists_show_the_models_of_all_providers_where_the_file_has_none(tmp_path: Path) -> None:
+def test_lists_show_the_models_of_all_providers_if_the_file_has_none(tmp_path: Path) -> None:
     with served(tmp_path, "anthropic", "openai", "gemini") as (running, _):
         names = [model.id for model in running.openai().models.list()]
         assert "gpt-4o" in names

@@ -190,7 +190,7 @@ def test_other_providers_are_not_asked(server: RunningEmulator, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_template_of_a_server_is_run_where_it_tells_it(tmp_path: Path) -> None:
+def test_the_template_of_a_server_is_run_if_it_tells_it(tmp_path: Path) -> None:
     template = (
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('No system.') }}{% endif %}"
         "{{ m.content }}{% endfor %}"

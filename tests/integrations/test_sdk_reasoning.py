@@ -90,7 +90,7 @@ def test_what_was_not_shown_goes_back_to_the_model(model: str, stream: bool) -> 
     assert list(THINKS[model](sent.body)), "no call was sent"
 
 
-def test_a_google_client_is_shown_thoughts_where_it_asks() -> None:
+def test_a_google_client_is_shown_thoughts_if_it_asks() -> None:
     with emulator("deepseek", script=[ANSWER, ANSWER]) as provider:
         transport = DragomanTransport("deepseek/deepseek-v4-flash", api_key="k-123456", base_url=provider.base_url)
         options = types.HttpOptions(httpx_client=httpx2.Client(transport=transport))

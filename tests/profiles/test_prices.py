@@ -97,7 +97,7 @@ def test_a_count_that_cannot_be_right_costs_within_bounds(usage: Usage, dollars:
     assert TokenPrice(2e6, 4e6, cached=1e6, written=3e6).cost(usage) == pytest.approx(dollars)
 
 
-def test_tokens_of_the_cache_cost_as_others_where_no_price_says_otherwise() -> None:
+def test_tokens_of_the_cache_cost_as_others_if_no_price_says_otherwise() -> None:
     assert TokenPrice(2, 4).cost(Usage(1_000_000, cached=500_000, cache_written=100_000)) == pytest.approx(2.0)
 
 

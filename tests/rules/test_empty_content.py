@@ -142,7 +142,7 @@ def test_a_last_turn_of_nothing_is_taken_out_for_bedrock() -> None:
     assert done.changes == [("empty-content", "/messages/2", "nothing", False)]
 
 
-def test_e7_an_empty_block_of_text_alone_goes_where_it_is_refused_beside_others() -> None:
+def test_e7_an_empty_block_of_text_alone_goes_if_it_is_refused_beside_others() -> None:
     messages = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": [{"type": "text", "text": ""}]},

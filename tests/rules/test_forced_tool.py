@@ -31,7 +31,7 @@ def through(choice: Any, known: Facts, **more: Any) -> Run:
 
 
 @pytest.mark.parametrize("choice", ["required", NAMED, SOME])
-def test_thinking_is_turned_off_where_that_is_possible(choice: Any) -> None:
+def test_thinking_is_turned_off_if_that_is_possible(choice: Any) -> None:
     done = through(choice, facts(**REFUSING), reasoning_effort="high")
     assert done.conversation.settings.thinking == OFF
     assert done.conversation.settings.tool_choice == done.ask.conversation.settings.tool_choice
@@ -40,7 +40,7 @@ def test_thinking_is_turned_off_where_that_is_possible(choice: Any) -> None:
 
 
 @pytest.mark.parametrize("unable", [{"thinking_off": "refuses"}, {"thinking_form": "none"}])
-def test_the_choice_is_softened_where_it_is_not(unable: Any) -> None:
+def test_the_choice_is_softened_if_it_is_not(unable: Any) -> None:
     known = facts(**{**REFUSING, **unable}, reasoning_default=True)
     done = through("required", known)
     assert done.conversation.settings.tool_choice == ToolChoice(ChoiceMode.AUTO)
@@ -142,7 +142,7 @@ def test_the_emulators_refuse_both_together() -> None:
     assert "Thinking mode does not support this tool_choice" in refusal("deepseek", thinking)
 
 
-def test_no_filler_is_put_where_thinking_is_off() -> None:
+def test_no_filler_is_put_if_thinking_is_off() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     history = [
         *HI["messages"],
@@ -155,7 +155,7 @@ def test_no_filler_is_put_where_thinking_is_off() -> None:
 
 
 @pytest.mark.parametrize(("shown", "thinking"), [(True, {"type": "disabled"}), (False, None)])
-def test_a_wish_to_see_thoughts_is_a_wish_to_think_where_thinking_is_a_switch(shown: bool, thinking: Any) -> None:
+def test_a_wish_to_see_thoughts_is_a_wish_to_think_if_thinking_is_a_switch(shown: bool, thinking: Any) -> None:
     asked = {**GEMINI, "generationConfig": {"thinkingConfig": {"includeThoughts": shown}}}
     done = sent(asked, "deepseek/deepseek-chat", source="gemini")
     assert done.json.get("thinking") == thinking
@@ -163,7 +163,7 @@ def test_a_wish_to_see_thoughts_is_a_wish_to_think_where_thinking_is_a_switch(sh
     assert refusal("deepseek", done.json) == ""
 
 
-def test_a_schema_is_asked_for_without_a_tool_where_the_model_thinks() -> None:
+def test_a_schema_is_asked_for_without_a_tool_if_the_model_thinks() -> None:
     schema = {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}
     asked = {
         "contents": GEMINI["contents"],

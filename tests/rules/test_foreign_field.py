@@ -145,7 +145,7 @@ def test_a_vendors_own_fields_stay_and_others_go(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["moonshot/kimi-k2.5", "xai/grok-4", "cohere-openai/m", "cerebras/m"])
-def test_top_k_goes_only_where_it_is_known(target: str) -> None:
+def test_top_k_goes_only_if_it_is_known(target: str) -> None:
     done = sent({"messages": [HI], "top_k": 40}, target)
     assert "top_k" not in done.json
     assert [change[:3] for change in done.changes] == [("refused-setting", "/top_k", "metadata")]

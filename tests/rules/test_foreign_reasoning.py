@@ -102,7 +102,7 @@ def test_what_nobody_signed_is_no_business_of_this_rule() -> None:
     assert through(own(), Reasoning(text=Text(b'"Hm"')), WORDS).untouched
 
 
-def test_it_stays_as_text_where_the_target_takes_text() -> None:
+def test_it_stays_as_text_if_the_target_takes_text() -> None:
     known = own(reasoning_text="accepts", reasoning_field="reasoning_content")
     done = through(known, thought(state("gemini"), redacted=True), WORDS)
     assert done.conversation.messages[1].parts == (Reasoning(text=Text(b'"Hm"'), field="reasoning_content"), WORDS)

@@ -55,7 +55,7 @@ def test_A14_a_blank_message_leaves_no_separator() -> None:
 HINTED = '[message {"is":"Message","role":"system","parts":[{"is":"Text","literal":"B","hint":{"is":"CacheHint"}}]}]'
 
 
-def test_a_cache_hint_keeps_the_parts_apart_where_the_target_takes_parts() -> None:
+def test_a_cache_hint_keeps_the_parts_apart_if_the_target_takes_parts() -> None:
     """X2."""
     apart = run(many_systems, f"system: A\n{HINTED}\nuser: Hi", ONE)
     system = apart.conversation.messages[0]

@@ -96,7 +96,7 @@ def shown(*content: dict[str, Any]) -> dict[str, Any]:
     return {"messages": turns}
 
 
-def test_texts_of_a_result_come_first_where_media_follow_in_a_list() -> None:
+def test_texts_of_a_result_come_first_if_media_follow_in_a_list() -> None:
     done = run(media_apart, shown(IMAGE, said("A"), IMAGE, said("B")), TEXTS_FIRST)
     (found,) = done.conversation.messages[-1].parts
     assert isinstance(found, Result)

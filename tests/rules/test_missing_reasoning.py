@@ -35,7 +35,7 @@ def test_a_thought_without_words_gives_way_to_the_filler() -> None:
     assert done.script == "user: Hi\n~ \\u0020\ncall f(a) {}"
 
 
-def test_words_after_a_result_need_it_too_where_a_whole_exchange_does() -> None:
+def test_words_after_a_result_need_it_too_if_a_whole_exchange_does() -> None:
     known = facts(reasoning_required="tool-exchanges", reasoning_default=True, reasoning_field="reasoning_content")
     done = run(
         missing_reasoning, f"user: Yo\nassistant: Ha\n{CALLED}\nassistant: Two\nuser: More\nassistant: End", known
@@ -59,7 +59,7 @@ LOOP = "@max_tokens 9\n@thinking high\nuser: Hi\nassistant: One\ncall f(a) {}\nr
         LOOP.replace("assistant: One", "assistant: Zero\n\n~ Hm\nassistant: One"),
     ],
 )
-def test_thinking_is_turned_off_where_the_last_tool_turn_has_none(said: str) -> None:
+def test_thinking_is_turned_off_if_the_last_tool_turn_has_none(said: str) -> None:
     done = run(missing_reasoning, said, LAST_TURN, source="anthropic")
     assert done.conversation.settings.thinking is not None
     assert done.conversation.settings.thinking.on is False

@@ -51,7 +51,7 @@ def test_the_first_call_of_each_step_of_the_current_turn_gets_the_skip_value() -
     assert done.conversation.messages[0] is done.ask.conversation.messages[0]
 
 
-def test_earlier_turns_only_where_that_is_demanded() -> None:
+def test_earlier_turns_only_if_that_is_demanded() -> None:
     contents = [HI, *calls(call("f")), HI, *calls(call("g"))]
     done = through(demanding(), *contents)
     assert done.json["contents"] == [HI, *calls(call("f")), HI, *calls(call("g", SKIP))]

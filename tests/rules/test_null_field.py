@@ -50,7 +50,7 @@ def test_an_empty_field_inside_a_result_is_left_out() -> None:
     assert done.changes == [("/messages/2", "nothing", False)]
 
 
-def test_a_part_is_stricter_than_its_message_where_the_facts_say_so() -> None:
+def test_a_part_is_stricter_than_its_message_if_the_facts_say_so() -> None:
     text = {"type": "text", "text": "Hi"}
     said = {"role": "user", "content": [{**text, "image_url": None}, text], "parsed": None}
     calls = {"role": "assistant", "content": "x", "tool_calls": [{**CALL, "index": None}]}
@@ -67,7 +67,7 @@ def test_a_field_that_the_target_takes_may_be_null(allowed: dict[str, list[str]]
     ).untouched
 
 
-def test_a_field_of_a_call_is_not_null_where_calls_take_it() -> None:
+def test_a_field_of_a_call_is_not_null_if_calls_take_it() -> None:
     asked = {"role": "assistant", "content": "x", "tool_calls": [{**CALL, "index": None}]}
     done = through(facts(unknown_fields="refuses", message_fields={"calls": ["index"]}), asked, RESULT)
     assert done.did == ["left out `index`, which held nothing"]

@@ -62,7 +62,7 @@ def test_a_required_setting_that_was_null_is_given() -> None:
     assert done.json["max_tokens"] > 0
 
 
-def test_null_for_the_old_choice_is_left_out_where_it_is_refused() -> None:
+def test_null_for_the_old_choice_is_left_out_if_it_is_refused() -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], "function_call": None}
     assert sent(body, "mistral/mistral-large-latest").json.keys() == {"model", "messages"}
     assert sent(body, "openai/gpt-4o").changes == []

@@ -258,7 +258,7 @@ def test_a_message_of_nothing_but_an_unknown_part_is_refused_with_its_place(targ
     assert "frob" in str(beside.json)
 
 
-def test_k29_a_pair_without_ids_stays_a_pair_where_one_of_the_two_is_written_anew() -> None:
+def test_k29_a_pair_without_ids_stays_a_pair_if_one_of_the_two_is_written_anew() -> None:
     """A lenient server takes both as they are. A leftover of a stream goes from the call, so the call is written."""
     call = {"id": "", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     called = {"role": "assistant", "content": None, "tool_calls": [call]}

@@ -34,7 +34,7 @@ def test_repairs(name: str) -> None:
     assert done.conversation.messages[0] is done.ask.conversation.messages[0]
 
 
-def test_the_header_names_the_tool_where_it_is_known() -> None:
+def test_the_header_names_the_tool_if_it_is_known() -> None:
     known = facts("gemini", orphan_result="refuses")
     content = {
         "role": "user",

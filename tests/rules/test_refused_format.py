@@ -97,7 +97,7 @@ def test_json_and_the_schema_in_words(body: dict[str, Any], stated: dict[str, An
     assert not done.undo
 
 
-def test_a_tool_can_be_forced_where_thinking_is_off() -> None:
+def test_a_tool_can_be_forced_if_thinking_is_off() -> None:
     body = asked(reasoning_effort="none")
     done = through(body, forced_choice_thinking="refuses", reasoning_default=True, **NO_SCHEMA)
     assert done.undo.answer == "city"
@@ -126,7 +126,7 @@ def test_every_option(choice: str, format_: str | None, tools: bool) -> None:
     assert ("tools" in done.json) is tools
 
 
-def test_beside_tools_where_that_is_refused() -> None:
+def test_beside_tools_if_that_is_refused() -> None:
     stated = {"format_with_tools": "refuses"}
     assert through(asked(tools=[TOOL]), **stated).undo.answer == "city"
     assert through(asked(), **stated).untouched
@@ -232,7 +232,7 @@ def test_thinking_and_a_schema_on_an_old_claude() -> None:
     assert "tool_choice" not in done.json
 
 
-def test_a_schema_for_a_stream_where_that_is_refused() -> None:
+def test_a_schema_for_a_stream_if_that_is_refused() -> None:
     whole = sent(asked(), "groq/openai/gpt-oss-120b")
     assert "response_format" in whole.json
     assert whole.changes == []
@@ -277,7 +277,7 @@ def test_a_schema_that_is_not_given_is_any_json() -> None:
     assert through(asked(), format_without_schema="refuses").untouched
 
 
-def test_it_is_asked_for_in_words_where_json_is_not_taken() -> None:
+def test_it_is_asked_for_in_words_if_json_is_not_taken() -> None:
     done = through(asked(NAMED_ONLY), format_without_schema="refuses", response_formats=["schema"])
     assert "response_format" not in done.json
     assert done.did == ["asked for the answer's form in words"]

@@ -54,7 +54,7 @@ def test_all_of_them_are_taken_off() -> None:
 
 
 @pytest.mark.parametrize("kept", [1, 2, 5])
-def test_the_last_ones_stay_where_there_are_too_many(kept: int) -> None:
+def test_the_last_ones_stay_if_there_are_too_many(kept: int) -> None:
     done = through(request(HINT), facts(CLAUDE, cache_hint_max=kept))
     assert str(done.json).count("cache_control") == kept
     assert [at for at, _, _ in done.changes] == [*EVERYWHERE, "/messages/2/content/0"][: 6 - kept]
@@ -158,7 +158,7 @@ def test_hints_are_counted_after_they_moved() -> None:
     assert run(refused_hint, body, facts(CLAUDE, cache_hint_max=3), source=CLAUDE).untouched
 
 
-def test_hints_on_tools_go_where_only_they_are_refused() -> None:
+def test_hints_on_tools_go_if_only_they_are_refused() -> None:
     """Nova takes them in the system text and in messages."""
     tool = {"name": "f", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}
     body = {
@@ -204,7 +204,7 @@ def test_a_hint_for_the_whole_request_goes_to_the_last_part(messages: list[Any])
         "bedrock-anthropic/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
     ],
 )
-def test_a_hint_for_the_whole_request_where_only_parts_have_hints(target: str) -> None:
+def test_a_hint_for_the_whole_request_if_only_parts_have_hints(target: str) -> None:
     """Chat has no such field, and Claude on Bedrock up to 4.6 refuses it."""
     done = adapt({**WHOLE, "messages": [{"role": "user", "content": "Hi"}]}, source="anthropic", target=target)
     assert done.json["messages"][-1] == {"role": "user", "content": [words("Hi", **HINT)]}
@@ -221,7 +221,7 @@ def test_the_emulated_claude_on_bedrock_refuses_a_hint_for_the_whole_request() -
         assert refused is None or refused.body == {"message": "cache_control: Extra inputs are not permitted"}
 
 
-def test_a_hint_for_the_whole_request_stays_where_newer_models_take_it() -> None:
+def test_a_hint_for_the_whole_request_stays_if_newer_models_take_it() -> None:
     body = {**WHOLE, "messages": [{"role": "user", "content": "Hi"}]}
     done = adapt(body, source="anthropic", target="bedrock-anthropic/us.anthropic.claude-opus-4-8")
     assert (done.json["cache_control"], done.changes) == (HINT["cache_control"], ())

@@ -69,14 +69,14 @@ def test_the_report_names_the_kind() -> None:
 
 
 @pytest.mark.parametrize(("role", "where"), [("assistant", "assistant"), ("system", "system"), ("developer", "system")])
-def test_media_in_a_turn_where_the_target_takes_none(role: str, where: str) -> None:
+def test_media_in_a_turn_if_the_target_takes_none(role: str, where: str) -> None:
     said = f"user: Hi\n{role}: See:\n[image {URL}]"
     done = run(refused_part, said, takes(**{where: "refuses"}))
     assert done.script.replace("\\u005b", "[") == f"user: Hi\n{role}: See:\n+ [image: {URL}]"
     assert run(refused_part, said, takes(**{where: "accepts"})).untouched
 
 
-def test_documents_that_a_users_turn_does_not_hold_stay_where_they_stand_apart() -> None:
+def test_documents_that_a_users_turn_does_not_hold_stay_if_they_stand_apart() -> None:
     """Cohere's documents stand beside the messages and in results, and in no turn of the user's."""
     known = takes("document", "cohere", plain="accepts", user="refuses", result="accepts")
     done = run(refused_part, f"user: Hi\n{media(PLAIN, 'document')}", known)
@@ -142,7 +142,7 @@ def test_media_of_results_that_a_user_turn_cannot_hold_either() -> None:
     assert done.changes == [("/messages/1", "content", False)]
 
 
-def test_media_stays_in_a_result_where_it_is_taken() -> None:
+def test_media_stays_in_a_result_if_it_is_taken() -> None:
     assert run(refused_part, RESULTS, takes(result="accepts")).untouched
 
 
@@ -435,7 +435,7 @@ def test_marks_of_pictures_beside_the_content_stay_in_their_dialect(target: str)
 
 
 @pytest.mark.parametrize("target", ["openrouter/google/gemini-2.5-flash-image", "openai-compatible/m"])
-def test_pictures_beside_the_content_stay_where_the_field_is_taken(target: str) -> None:
+def test_pictures_beside_the_content_stay_if_the_field_is_taken(target: str) -> None:
     done = adapt({"messages": [*PICTURES, {"role": "system", "content": "Late."}]}, source=CHAT, target=target)
     assert done.json["messages"][1] == PICTURES[1]
 

@@ -53,7 +53,7 @@ def test_untouched(name: str) -> None:
     assert run(refused_tools, *UNTOUCHED[name]).untouched
 
 
-def test_adapt_where_the_user_says_so() -> None:
+def test_adapt_if_the_user_says_so() -> None:
     profiles = Profiles(layers=[Layer("configuration", {"tools": "refuses"})])
     done = adapt({"messages": MESSAGES[:1], "tools": [TOOL]}, target="ollama-openai/some-model", profiles=profiles)
     assert "tools" not in done.json

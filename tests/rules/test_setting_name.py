@@ -76,7 +76,7 @@ def test_a_setting_given_under_two_names_keeps_one(
     assert at in [change[0] for change in done.changes]
 
 
-def test_another_field_for_thinking_stays_where_the_target_takes_it() -> None:
+def test_another_field_for_thinking_stays_if_the_target_takes_it() -> None:
     known = facts(thinking_as="reasoning_effort", odd_thinking_field="accepts")
     assert through(known, reasoning={"effort": "low"}).untouched
 
@@ -138,7 +138,7 @@ def test_C22_a_limit_under_both_names_is_one_value(target: str) -> None:
         sent({**body, "max_completion_tokens": 9}, target)
 
 
-def test_C22_where_it_is_not_known_both_names_stay_unless_care_is_asked_for() -> None:
+def test_C22_if_it_is_not_known_both_names_stay_unless_care_is_asked_for() -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 7, "max_completion_tokens": 7}
     assert sent(body, "qwen/m").json == body
     careful = sent(body, "qwen/m", doubt="careful").json

@@ -187,7 +187,7 @@ def test_c22_stop_sequences_that_claude_refuses_are_left_out(stop: list[str], ke
     assert sent(body, "openai/gpt-4o").json["stop"] == stop
 
 
-def test_an_e_mail_address_becomes_a_digest_where_the_target_refuses_it() -> None:
+def test_an_e_mail_address_becomes_a_digest_if_the_target_refuses_it() -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9, "user": "ann@example.com"}
     done = sent(body, "anthropic/claude-sonnet-4-5", source="openai-chat")
     assert "@" not in done.json["metadata"]["user_id"]

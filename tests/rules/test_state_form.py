@@ -87,7 +87,7 @@ def test_a_slash_may_be_written_with_a_backslash() -> None:
 
 
 @pytest.mark.parametrize("knows", [True, False])
-def test_a_documented_value_where_it_is_documented(knows: bool) -> None:
+def test_a_documented_value_if_it_is_documented(knows: bool) -> None:
     assert real("thought_signature", "skip_thought_signature_validator", knows) is knows
 
 

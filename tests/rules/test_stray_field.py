@@ -20,7 +20,7 @@ def through(known: Any, *messages: dict[str, Any], **top: Any) -> Run:
     return run(stray_field, {"messages": list(messages), **top}, known)
 
 
-def test_an_unknown_field_is_taken_out_where_the_target_refuses_it() -> None:
+def test_an_unknown_field_is_taken_out_if_the_target_refuses_it() -> None:
     done = through(STRICT, HI, {**HI, "mood": "calm"})
     assert done.json["messages"] == [HI, HI]
     assert done.changes == [("/messages/1", "metadata", False)]
@@ -73,7 +73,7 @@ def test_a_call_keeps_a_field_that_is_named_like_a_leftover_and_a_tool_message_d
     assert done.changes == [("/messages/2", "metadata", False)]
 
 
-def test_a_field_of_a_part_where_only_parts_are_strict() -> None:
+def test_a_field_of_a_part_if_only_parts_are_strict() -> None:
     text = {"type": "text", "text": "Hi"}
     said = {"role": "user", "content": [{**text, "mood": 1}, text], "mood": 2}
     done = through(facts(unknown_fields="accepts", part_fields="refuses"), said)

@@ -67,7 +67,7 @@ def test_an_effort_leaves_room_for_the_answer(source: str, target: str) -> None:
             assert sent_limit == limit
 
 
-def test_the_limit_is_raised_by_the_budget_where_the_client_gave_none() -> None:
+def test_the_limit_is_raised_by_the_budget_if_the_client_gave_none() -> None:
     assert told(accepted(chat(None, "high"), "openai-chat", CLAUDE)) == (16384, 16384 + 8192)
     assert told(accepted(chat(None, "low"), "openai-chat", CLAUDE)) == (2048, 8192)
 

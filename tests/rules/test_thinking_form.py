@@ -148,7 +148,7 @@ def test_a_model_that_cannot_be_asked_is_not_asked() -> None:
         assert formed(Thinking(effort=HIGH), thinking_form=form, thinking="refuses") is None
 
 
-def test_a_budget_may_exceed_the_limit_where_they_are_counted_apart() -> None:
+def test_a_budget_may_exceed_the_limit_if_they_are_counted_apart() -> None:
     asked = Thinking(on=True, budget=9000)
     assert formed(asked, 8000, thinking_form="budget", budget_below_limit=False) == asked
 
@@ -207,7 +207,7 @@ def test_a_model_without_efforts_thinks_as_it_likes() -> None:
     assert formed(Thinking(effort=NONE), thinking_form="effort", efforts=["none"]) == Thinking(effort=NONE)
 
 
-def test_no_effort_is_off_where_thinking_can_be_switched() -> None:
+def test_no_effort_is_off_if_thinking_can_be_switched() -> None:
     assert formed(Thinking(effort=NONE), thinking_form="open", efforts=["low"]) == OFF
 
 

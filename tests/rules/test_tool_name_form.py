@@ -120,7 +120,7 @@ def test_A20_adapt_maps_the_names_back() -> None:
     assert sent(asked, "gemini/gemini-2.5-flash", source=CHAT).changes == []
 
 
-def test_a_dash_goes_where_the_target_takes_none() -> None:
+def test_a_dash_goes_if_the_target_takes_none() -> None:
     tool = {"type": "function", "function": {"name": "mcp-a.b", "parameters": {"type": "object", "properties": {}}}}
     done = sent(
         {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}, "cohere/command-a-03-2025", source=CHAT

@@ -126,11 +126,11 @@ async def test_what_was_read_once_is_known(tmp_path: Path, clock: Time) -> None:
         await second.aclose()
 
 
-async def test_limits_of_workers_that_share_do_not_wait_where_nobody_else_counts(shared: SqliteStore) -> None:
+async def test_limits_of_workers_that_share_do_not_wait_if_nobody_else_counts(shared: SqliteStore) -> None:
     assert at_once(shared.limits.reserve("k", KeyLimits(requests_per_minute=9))) == Allowed(8)
 
 
-async def test_lessons_never_wait_even_where_others_teach(shared: SqliteStore, clock: Time) -> None:
+async def test_lessons_never_wait_even_if_others_teach(shared: SqliteStore, clock: Time) -> None:
     clock.advance(100)
     assert shared.lessons.find("groq/x") == ()
 

@@ -215,7 +215,7 @@ async def test_a_file_that_cannot_be_used_is_refused_in_words_or_left_alone(tmp_
         (4, True, "not a data"),
     ],
 )
-def test_a_start_is_refused_where_the_file_is_named_or_shared(
+def test_a_start_is_refused_if_the_file_is_named_or_shared(
     tmp_path: Path, workers: int, named: bool, says: str | None
 ) -> None:
     path = broken(tmp_path)

@@ -89,7 +89,7 @@ def test_a_conversation_that_is_too_long_is_trimmed_to_what_the_provider_says_on
 
 
 @pytest.mark.parametrize("policy", [None, TrimPolicy(max_history_tokens=0, on_refusal=False)])
-def test_a_refusal_stands_where_trimming_is_not_wanted(policy: TrimPolicy | None) -> None:
+def test_a_refusal_stands_if_trimming_is_not_wanted(policy: TrimPolicy | None) -> None:
     driver = TrimDriver(asked(LONG, destination(history=policy)), {}, limit=2_000)
     ended = driver.run()
     assert isinstance(ended, GaveUp)

@@ -112,7 +112,7 @@ def test_a_body_that_goes_on_with_anything_but_items_is_opened(rest: bytes) -> N
     assert (opened, references) == (odd, None)
 
 
-def test_values_are_counted_where_the_conversation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_are_counted_if_the_conversation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     caller, limits = ConversationMemory().of("a"), RequestLimits(values=10_000)
     counted: list[int] = []
     plain = request_limits.count_separators
