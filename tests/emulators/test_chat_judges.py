@@ -345,6 +345,12 @@ OTHERS = [
         {"model": "gemma3:4b", "tools": [TOOL]},
         "registry.ollama.ai/library/gemma3:4b does not support t",
     ),
+    (
+        "gemini-openai",
+        {"frequency_penalty": 0, "seed": 1},
+        'Invalid JSON payload received. Unknown name "frequency_penalty": Cannot find field.\n'
+        'Invalid JSON payload received. Unknown name "seed": Cannot find field.',
+    ),
     ("template", talk(USER, SYSTEM), "System message must be at the beginning."),
     ("template", talk({"role": "developer", "content": "x"}), "Unexpected message role."),
 ]

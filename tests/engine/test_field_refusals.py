@@ -329,6 +329,16 @@ CASES |= {
         rules=("refused-setting",),
     ),
 }
+CASES |= {
+    # n4ze3m/page-assist#418, MinLL/SkyrimNet-GamePlugin#77, Vali-98/ChatterUI#227
+    "settings that Google's Chat does not have": Awkward(
+        "openai-chat",
+        asked(HI, top_k=5, frequency_penalty=0.3, seed=7, store=False, temperature=0.5, reasoning={"effort": "low"}),
+        ("gemini-openai/gemini-2.5-flash",),
+        arrives=('"temperature":0.5',),
+        gone=("top_k", "frequency_penalty", '"seed"', '"store"', '"reasoning"'),
+    ),
+}
 
 
 @pytest.mark.parametrize(

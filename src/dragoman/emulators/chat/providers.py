@@ -30,6 +30,7 @@ from dragoman.emulators.chat.reported import (
     refusing,
     refusing_arguments,
     refusing_forced_choice,
+    refusing_names,
     thinks_unless_disabled,
     thinks_unless_switched_off,
 )
@@ -268,6 +269,9 @@ PROVIDERS: Mapping[str, CompatibleService] = {
     "gemini-openai": CompatibleService(
         root="/v1beta/openai",
         signed_calls=True,
+        reported=(
+            refusing_names(frozenset({"frequency_penalty", "google", "reasoning", "seed", "size", "store", "top_k"})),
+        ),
         style=AnswerStyle(render_usage=detailed_usage, call_fields=sign_call),
         render_error=render_google_error,
         faults={

@@ -23,6 +23,18 @@ def refusing(sentence: str, is_wrong: Callable[[ReceivedRequest], bool], **more:
     return check
 
 
+def refusing_names(names: frozenset[str]) -> Check:
+    """Refuses members of the request as Google's parser does: all of them at once."""
+
+    def check(request: ReceivedRequest) -> None:
+        found = [name for name in request.body if name in names]
+        if found:
+            lines = [f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.' for name in found]
+            raise ChatRefusal(400, "\n".join(lines))
+
+    return check
+
+
 def refusing_arguments(sentence: str) -> Check:
     """Refuses the arguments of a call that are not the text of a JSON object."""
 
