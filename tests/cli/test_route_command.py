@@ -34,6 +34,15 @@ def run(folder: Path, *more: str) -> Result:
     return CliRunner().invoke(cli, command, prog_name="dragoman")
 
 
+def test_models_of_a_provider_with_an_own_profile(folder: Path) -> None:
+    (folder / "house.toml").write_text('[house]\ntitle = "House"\nlike = "openai"\n')
+    own = "profiles: [house.toml]\n" + CONFIG.replace("openai: {api_key: k}", "openai: {api_key: k, profile: house}")
+    (folder / "dragoman.yaml").write_text(own)
+    shown = run(folder)
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith("large: the highest rating, 1400\n  then small\n")
+
+
 def test_a_decision_and_its_reason(folder: Path) -> None:
     shown = run(folder)
     assert shown.exit_code == 0, shown.output

@@ -161,6 +161,19 @@ def test_a_provider_that_is_not_known_here_is_taken_for_any_of_its_dialect() -> 
     assert "it is taken for openai-compatible\n" in done.output
 
 
+def test_a_provider_with_an_own_profile_is_known(tmp_path: Path) -> None:
+    (tmp_path / "house.toml").write_text(
+        '[house]\ntitle = "House"\nlike = "openai"\n[house.facts]\norphan_result = "accepts"\n'
+    )
+    config = tmp_path / "dragoman.yaml"
+    config.write_text(
+        "profiles: [house.toml]\nproviders: {mine: {profile: house, base_url: 'http://127.0.0.1:9/v1'}}\n"
+    )
+    done = replay(json.dumps(line(target="mine/model")), "--config", str(config))
+    assert "taken for" not in done.output
+    assert "orphan-result  " not in done.output
+
+
 @pytest.mark.parametrize(("arguments", "says"), WRONG)
 def test_mistakes_are_named(arguments: list[str], says: str) -> None:
     done = replay(*arguments)

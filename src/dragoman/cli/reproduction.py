@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.cli.inputs.compile_context import read_routes
 from dragoman.cli.inputs.given_config import GivenConfig
 from dragoman.cli.output.console import print_error
-from dragoman.config.load import load
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.providers import Provider
 from dragoman.conversation.conversation import Ask, Conversation
@@ -151,19 +150,16 @@ def _recorded_destination(failure: RefusalLine, request: dict[str, Any], given: 
 
 def _destination(name: str, given: GivenConfig | None) -> HttpDestination:
     """The destination in the user's file, or the profile of that name."""
-    profiles, config = Profiles(), Config()
+    profiles, route = Profiles(), None
     if given is not None and (file := given.file) is not None:
-        config = load(file, process=os.environ, env_files=given.env_files).config
-    route = Routes(config, profiles).find(name)
-    if route is not None:
-        return route.first
+        _, profiles, routes = read_routes(file, profiles, env_files=given.env_files, quiet=True)
+        route = routes.find(name)
     first, slash, _ = name.partition("/")
-    if not slash:
-        raise TargetError(f'"{name}" is not a target', hint="give one with --to PROFILE/MODEL")
-    if first not in profiles.names():
+    if route is None and slash and first not in profiles.names():
         hint = "give its configuration with --config, or another target with --to"
         raise TargetError(f'no profile is called "{first}"', hint=hint)
-    route = Routes(Config(providers={first: Provider(profile=first)}), profiles).find(name)
+    if route is None and slash:
+        route = Routes(Config(providers={first: Provider(profile=first)}), profiles).find(name)
     if route is None:
         raise TargetError(f'"{name}" is not a target', hint="give one with --to PROFILE/MODEL")
     return route.first

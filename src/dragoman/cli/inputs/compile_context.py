@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -22,6 +22,10 @@ from dragoman.errors import OptionError, TargetError, Unrepresentable, near_matc
 from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Layer, Profiles, patch_target, read_profiles_file
 from dragoman.wire.json_reader import too_deep
+
+if TYPE_CHECKING:
+    from dragoman.config.load import Loaded
+    from dragoman.upstream.destinations import Routes
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -161,16 +165,25 @@ def compile_context(
     return CompileContext(Destination(name=target.name, provider=target.profile.name, target=target), options)
 
 
-def _configured_destination(name: str, choices: UserChoices, config: Path) -> Destination:
+def read_routes(
+    file: Path | None, profiles: Profiles, *, env_files: tuple[Path, ...] = (), quiet: bool = False
+) -> tuple[Loaded, Profiles, Routes]:
+    """A configuration, the profiles with those that it brings along, and where names lead by both. `quiet`: its
+    warnings are not printed."""
     from dragoman.config.load import load, profile_files
     from dragoman.gateway.config_names import known_names, own_profiles
     from dragoman.upstream.destinations import Routes
 
-    loaded = load(config, known=known_names(choices.profiles))
-    for warning in () if choices.quiet else loaded.warnings:
+    loaded = load(file, known=known_names(profiles), env_files=env_files)
+    for warning in () if quiet else loaded.warnings:
         print_error(f"warning: {warning}")
-    profiles = own_profiles(profile_files(loaded.config, config.parent), choices.profiles)
-    route = Routes(loaded.config, profiles).find(name)
+    known = own_profiles(profile_files(loaded.config, file.parent if file is not None else Path()), profiles)
+    return loaded, known, Routes(loaded.config, known)
+
+
+def _configured_destination(name: str, choices: UserChoices, config: Path) -> Destination:
+    loaded, profiles, routes = read_routes(config, choices.profiles, quiet=choices.quiet)
+    route = routes.find(name)
     if route is None and name.partition("/")[0] in profiles.names():
         target = choose(name, profiles, choices.rules)
         return Destination(name=target.name, provider=target.profile.name, target=target)

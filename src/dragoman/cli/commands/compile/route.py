@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from dragoman.cli.inputs.compile_context import config_option, file_type, source_option
+from dragoman.cli.inputs.compile_context import config_option, file_type, read_routes, source_option
 from dragoman.cli.output.console import echo_json, printable
-from dragoman.config.load import load
 from dragoman.config.model_lookup import AUTO, find_candidates
 from dragoman.config.schema.config_file import Config
 from dragoman.engine.library.adapt import read
@@ -17,8 +16,7 @@ from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.routing.decide import RouterQuestion, Routing
 from dragoman.engine.routing.sessions import session_key
 from dragoman.errors import OptionError, near_match
-from dragoman.gateway.config_names import known_names, own_profiles
-from dragoman.upstream.destinations import Routes
+from dragoman.profiles.profile import Profiles
 from dragoman.upstream.model_candidates import candidate, route_policy
 
 
@@ -35,13 +33,12 @@ def route(*, file: Path, name: str | None, answer: str | None, as_json: bool, so
     Health, speed and earlier turns are not known here: all models count as healthy and idle.
     """
     ask = read(file.read_bytes(), source=source)
-    profiles = own_profiles((), None)
-    loaded = load(config, known=known_names(profiles)).config
+    read_config, _, routes = read_routes(config, Profiles(), quiet=True)
+    loaded = read_config.config
     chosen = name or ask.model or AUTO
     names = find_candidates(loaded, chosen)
     if names is None:
         raise _no_route(chosen, loaded)
-    routes = Routes(loaded, profiles)
     candidates = [candidate(loaded, routes, one) for one in names]
     routing = Routing(ask.conversation, candidates, route_policy(loaded, chosen))
     found = routing.settle()
