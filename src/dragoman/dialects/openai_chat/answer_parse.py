@@ -44,6 +44,7 @@ from dragoman.dialects.openai_chat.schema import (
     decode_choices,
     decode_chunk,
     decode_glanced,
+    decode_glanced_usage,
     decode_head,
 )
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_link
@@ -693,6 +694,7 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
         if not body.isascii():
             body.decode()
         glanced = decode_glanced(body)
+        usage = None if says_nothing(glanced.usage) else count_usage(glanced.usage) or _parse_odd_usage(glanced.usage)
     except (*UNREADABLE, UnicodeDecodeError):
         return None
     first = None
@@ -701,12 +703,18 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
             return None
         if choice.index == 0 and first is None:
             first = choice
-    if first is None or glanced.x_groq is not ABSENT or not says_nothing(glanced.error):
+    if first is None or glanced.x_groq is not ABSENT or not (glanced.error is ABSENT or says_nothing(glanced.error)):
         return None
     message = first.message
-    calls = not says_nothing(message.tool_calls) or not says_nothing(message.function_call)
-    stop = parse_stop(first.finish_reason, calls, bool(message.refusal))
-    return None if says_nothing(glanced.usage) else count_usage(glanced.usage), stop
+    calls = bool(message.tool_calls) or not (message.function_call is ABSENT or says_nothing(message.function_call))
+    return usage, parse_stop(first.finish_reason, calls, bool(message.refusal))
+
+
+def check_whole(body: bytes) -> None:
+    """Raises DecodeError if clients cannot read a whole answer."""
+    usage = decode_glanced(body).usage
+    if not says_nothing(usage):
+        decode_glanced_usage(usage)
 
 
 # Usage, as OpenAI counts it and as other servers of this dialect do
@@ -770,14 +778,21 @@ _counts = msgspec.json.Decoder(_ChatCounts).decode
 
 
 def count_usage(raw: bytes | msgspec.Raw) -> Usage | None:
-    """The tokens alone, for an answer that is relayed with its own usage object. It takes a tenth of the time."""
+    """The tokens alone, for an answer that is relayed with its own usage object. It takes a tenth of the time. None if
+    the object is not as OpenAI's own."""
     try:
         counts = _counts(raw)
     except UNREADABLE:
-        return parse_usage(bytes(raw))
+        return None
     given, made = counts.prompt_tokens, counts.completion_tokens
     if given + made != counts.total_tokens:
-        return parse_usage(bytes(raw))
+        return None
     inputs = counts.prompt_tokens_details
     reasoning = counts.completion_tokens_details.reasoning_tokens
     return Usage(given, made, inputs.cached_tokens, inputs.cache_write_tokens, reasoning)
+
+
+def _parse_odd_usage(raw: msgspec.Raw) -> Usage | None:
+    """The tokens of an object with other counts. Raises DecodeError if clients cannot read it."""
+    decode_glanced_usage(raw)
+    return parse_usage(bytes(raw))

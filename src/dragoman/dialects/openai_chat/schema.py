@@ -355,12 +355,23 @@ class ChatChoices(msgspec.Struct, gc=False):
     choices: list[dict[str, Raw]]
 
 
-class GlancedMessage(msgspec.Struct, gc=False):
-    """The members of a message that decide why it stopped."""
+class GlancedFunction(msgspec.Struct, gc=False):
+    name: str
+    arguments: str | dict[str, Raw] | None = None
 
-    tool_calls: Raw = ABSENT
-    function_call: Raw = ABSENT
+
+class GlancedCall(msgspec.Struct, gc=False):
+    id: str | None = None
+    function: GlancedFunction | None = None
+
+
+class GlancedMessage(msgspec.Struct, gc=False):
+    """The members of a message that decide why it stopped, and those that clients read without a look at their type."""
+
+    content: str | list[dict[str, Raw]] | None = None
     refusal: str | None = None
+    tool_calls: list[GlancedCall] | None = None
+    function_call: Raw = ABSENT
 
 
 class GlancedChoice(msgspec.Struct, gc=False):
@@ -372,10 +383,17 @@ class GlancedChoice(msgspec.Struct, gc=False):
 class GlancedAnswer(msgspec.Struct, gc=False):
     """The members of a relayed whole answer that matter to us."""
 
-    choices: list[GlancedChoice]
+    choices: Annotated[list[GlancedChoice], Meta(min_length=1)]
     usage: Raw = ABSENT
     error: Raw = ABSENT
     x_groq: Raw = ABSENT
+
+
+class GlancedUsage(msgspec.Struct, gc=False):
+    """The counts that clients read."""
+
+    prompt_tokens: int
+    completion_tokens: int = 0
 
 
 class ChatHead(msgspec.Struct, gc=False):
@@ -394,6 +412,7 @@ CHOICE_KEYS = frozenset({"index", "delta", "message", "text", "finish_reason", "
 decode_chunk = msgspec.json.Decoder(ChatChunk).decode
 decode_choices = msgspec.json.Decoder(ChatChoices).decode
 decode_glanced = msgspec.json.Decoder(GlancedAnswer).decode
+decode_glanced_usage = msgspec.json.Decoder(GlancedUsage).decode
 decode_head = msgspec.json.Decoder(ChatHead).decode
 
 
@@ -437,41 +456,3 @@ class WholeAnswer(msgspec.Struct, gc=False):
 
 
 decode_whole = msgspec.json.Decoder(WholeAnswer).decode
-
-
-# What clients read of a whole answer without a look at its type
-
-
-class ReadFunction(msgspec.Struct, gc=False):
-    name: str
-    arguments: str | dict[str, Raw] | None = None
-
-
-class ReadCall(msgspec.Struct, gc=False):
-    id: str | None = None
-    function: ReadFunction | None = None
-
-
-class ReadMessage(msgspec.Struct, gc=False):
-    content: str | list[dict[str, Raw]] | None = None
-    refusal: str | None = None
-    tool_calls: list[ReadCall] | None = None
-
-
-class ReadChoice(msgspec.Struct, gc=False):
-    message: ReadMessage
-    finish_reason: str
-    index: int = 0
-
-
-class ReadUsage(msgspec.Struct, gc=False):
-    prompt_tokens: int
-    completion_tokens: int = 0
-
-
-class ReadAnswer(msgspec.Struct, gc=False):
-    choices: Annotated[list[ReadChoice], Meta(min_length=1)]
-    usage: ReadUsage | None = None
-
-
-check_read_answer = msgspec.json.Decoder(ReadAnswer).decode

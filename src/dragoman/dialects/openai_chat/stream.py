@@ -30,7 +30,7 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.openai_chat.answer_parse import ChatAnswerParser, parse_answer, peek_usage
+from dragoman.dialects.openai_chat.answer_parse import ChatAnswerParser, check_whole, parse_answer, peek_usage
 from dragoman.dialects.openai_chat.answer_render import (
     complete_answer,
     error_body,
@@ -47,7 +47,6 @@ from dragoman.dialects.openai_chat.answer_render import (
 )
 from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.relay_rewrite import MisreadChunks, check_plain_chunk
-from dragoman.dialects.openai_chat.schema import check_read_answer
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_members
 from dragoman.dialects.shared.parsing import vendor_id
@@ -378,7 +377,7 @@ ANSWERS = AnswerCodec(
     peek_usage=peek_usage,
     check_chunk=check_plain_chunk,
     complete=complete_answer,
-    check_whole=check_read_answer,
+    check_whole=check_whole,
     streamed_text=WORDS,
     chunk_rewrite=MisreadChunks,
     find_beginning=find_words,

@@ -325,7 +325,7 @@ class Translation:
         """A whole reply, or the body of an error if `failure` is set afterwards."""
         body = body.removeprefix(BOM)
         relays = self._relays_whole and not (self._thinking_parts and _THINKING_PART in body)
-        relays = relays and not (_is_stream(body) or (self._completes and self._is_misread(body)))
+        relays = relays and not _is_stream(body)
         if self._beginning is not None:
             self._seek_thinking(body)
         peek_usage = self._upstream.answers.peek_usage(body) if relays and self._capture is None else None
@@ -333,6 +333,7 @@ class Translation:
             self.usage, self.stop = peek_usage
             self.ended = True
             return self._redacted(self._completed(body))
+        relays = relays and not (self._completes and self._is_misread(body))
         events = self.read_whole(body)
         if relays and self.failure is None:
             return self._redacted(self._completed(body))
@@ -350,9 +351,10 @@ class Translation:
         """Whether clients cannot read a whole answer as it is: then it is written anew."""
         try:
             self._upstream.answers.check_whole(body)
-            return not body.isascii() and body.decode() == ""
+            body.decode()
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return True
+        return False
 
     def _completed(self, body: bytes) -> bytes:
         body = without_leftovers(body, self._upstream.answer_leftovers)
