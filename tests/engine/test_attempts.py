@@ -62,6 +62,8 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
     ("an unreachable host may come back", History(tries=1), failed(Kind.NETWORK), None, Retry(1.0)),
     ("a bad request stays bad", History(tries=1), failed(Kind.BAD_REQUEST), None, GiveUp()),
     ("elsewhere too", History(tries=1, targets_left=2), failed(Kind.BAD_REQUEST), None, GiveUp()),
+    ("what is too large here may fit elsewhere", History(targets_left=1), failed(Kind.TOO_LARGE), None, FallBack()),
+    ("and is not sent here again", History(tries=1), failed(Kind.TOO_LARGE), None, GiveUp()),
     (
         "refused without a reason we know",
         History(tries=1),

@@ -16,9 +16,6 @@ Kind = FailureKind
 
 KEY_BOUND = frozenset({Kind.AUTH, Kind.RATE_LIMIT, Kind.QUOTA, Kind.PERMISSION})
 """Failures that another key may not have."""
-FINAL = frozenset({Kind.BAD_REQUEST, Kind.TOO_LARGE})
-"""Failures that lie in the request: another target would refuse it too, unless a lesson knows it as this one's."""
-
 MODEL_AT_FAULT = "tool_use_failed"
 """Groq answers 400 with this code to a call that its own model got wrong: the request is good."""
 
@@ -144,8 +141,8 @@ def next_step(
         return RestoreRefusal()
     if doubtful and _leaves_doubt(failure, policy):
         return CompileWithCare()
-    if history.targets_left and (failure.kind not in FINAL or recognised):
-        return FallBack()
+    if history.targets_left and (failure.kind is not Kind.BAD_REQUEST or recognised):
+        return FallBack()  # a bad request is one for all, unless a lesson knows it as this target's
     return GiveUp()
 
 
