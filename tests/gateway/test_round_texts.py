@@ -167,3 +167,22 @@ def _without_hints(turn: Any) -> Any:
     if not isinstance(turn.get("content"), list):
         return turn
     return {**turn, "content": [block for block in turn["content"] if "cachePoint" not in block]}
+
+
+def test_words_of_a_round_go_back_without_the_id_of_their_item(tmp_path: Path) -> None:
+    """Beside a marker of the prompt cache they stand in a list, where OpenAI refuses the id."""
+    search = {"text": "I search.", "calls": [{"name": "docs__add", "arguments": {}}]}
+    with emulator("openai-responses", script=[search, "One.", search, "Two."]) as behind:
+        config = {
+            "providers": {"p": provider("openai-responses", behind.base_url)},
+            "models": {"m": {"target": "p/gpt-5.6"}},
+        }
+        with gateway(config, tmp_path) as one:
+            runner = one.services.dispatcher.tools = StubRunner()
+            runner.servers = (McpServer("docs"),)
+            turns = [{"role": "system", "content": "Be careful. " * 2000}, *TURNS]
+            for _ in range(2):
+                answer = one.post("/v1/chat/completions", {"model": "m", "messages": turns}).json()
+                turns += [answer["choices"][0]["message"], *TURNS]
+    assert "prompt_cache_breakpoint" in json.dumps(behind.requests[-1].body)
+    assert [(sent.verdict, sent.error_body) for sent in behind.requests] == [("accepted", None)] * 4

@@ -278,7 +278,10 @@ def _restored(
     found = _found(message, before, kept, facts)
     of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
     held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
-    parts = _without_twins([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
+    parts = _completed(message.parts, found)
+    last = next((part for part in reversed(parts) if type(part) is Text and not part.blank), None)
+    signed = [_signed(part, held, of_words if part is last else (), facts) for part in parts]
+    parts = _without_twins(signed)
     thinking = [part for part in _thinking(found, facts) if part.state is None or proof_of(part.state) not in brought]
     parts = _with_thinking(parts, thinking, facts.reasoning_field, takes_pieces)
     parts = _with_blocks(parts, kept, found, facts, brought | proofs_of(parts))

@@ -330,14 +330,15 @@ class ToolRounds:
 
 
 def _give_back(parts: Sequence[Part]) -> list[Part]:
-    """What the model gave beside calls, as its provider wants it back."""
+    """What the model gave beside calls, as its provider wants it back. What an answer tells beside a text, such as the id
+    of the item that it stands in, is no member of a text in a request."""
     given: list[Part] = []
     cited: dict[int, list[Citation]] = {}
     for part in parts:
         if isinstance(part, Citation):
             cited.setdefault(len(given) - 1, []).append(part)
         elif not isinstance(part, Call):
-            given.append(part)
+            given.append(replace(part, extras=None) if type(part) is Text and part.extras is not None else part)
     for place, citations in cited.items():
         given[place] = _with_citations(given[place], citations)
     return given
