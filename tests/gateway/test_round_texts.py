@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.gateway.test_tool_rounds import PAGE, StubRunner, chat, running
 from tests.gateway.test_vault import Agent, Chat, Gemini, Messages, Responses, Stage
 from tests.gateway.upstream import Answer, Seen, upstream
 
+from dragoman import State, adapt
 from dragoman.conversation.provider_tools import McpServer
 from dragoman.testing import emulator
 
@@ -186,3 +188,16 @@ def test_words_of_a_round_go_back_without_the_id_of_their_item(tmp_path: Path) -
                 turns += [answer["choices"][0]["message"], *TURNS]
     assert "prompt_cache_breakpoint" in json.dumps(behind.requests[-1].body)
     assert [(sent.verdict, sent.error_body) for sent in behind.requests] == [("accepted", None)] * 4
+
+
+def test_the_signature_of_an_answer_is_on_its_last_words_alone() -> None:
+    signature = base64.b64encode(b"x" * 48).decode()
+    words = [{"text": "Before. "}, {"text": "Found.", "thoughtSignature": signature}]
+    candidate = {"content": {"role": "model", "parts": words}, "finishReason": "STOP"}
+    asked = {"max_tokens": 100, "messages": TURNS}
+    adapted = adapt(asked, target="gemini/gemini-3-pro-preview", source="anthropic")
+    answer = adapted.answer(json.dumps({"candidates": [candidate], "usageMetadata": {}}).encode())
+    rounds = [{"type": "text", "text": one["text"]} for one in words]
+    asked["messages"] = [*TURNS, {"role": "assistant", "content": rounds}, *TURNS]
+    again = adapt(asked, target="gemini/gemini-3-pro-preview", source="anthropic", state=State().after(answer))
+    assert json.loads(again.body)["contents"][1]["parts"] == words

@@ -330,8 +330,8 @@ class ToolRounds:
 
 
 def _give_back(parts: Sequence[Part]) -> list[Part]:
-    """What the model gave beside calls, as its provider wants it back. What an answer tells beside a text, such as the id
-    of the item that it stands in, is no member of a text in a request."""
+    """What the model gave beside calls, as its provider wants it back. What an answer tells beside a text, such as the
+    id of the item that it stands in, is no member of a text in a request."""
     given: list[Part] = []
     cited: dict[int, list[Citation]] = {}
     for part in parts:
