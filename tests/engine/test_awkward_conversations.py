@@ -396,6 +396,26 @@ CASES |= {
         ("qwen/qwen3.5-plus", "qwen/qwen3-max"),
         arrives=('"enable_thinking":false',),
     ),
+    "thinking switched off by a client of Claude, for a chat template": Awkward(
+        "anthropic",
+        asked(HI, max_tokens=9, thinking={"type": "disabled"}),
+        ("vllm/Qwen/Qwen3-8B", "sglang/Qwen/Qwen3.5-27B", "llamacpp/Qwen3-8B"),
+        arrives=('"chat_template_kwargs":{"enable_thinking":false}',),
+    ),
+    "thinking switched off for a chat template, to a service without": Awkward(
+        "openai-chat",
+        asked(HI, chat_template_kwargs={"enable_thinking": False}),
+        ("zai/glm-4.6", "deepseek/deepseek-v4-flash", "moonshot/kimi-k2.6"),
+        arrives=('"thinking":{"type":"disabled"}',),
+        gone=("chat_template_kwargs",),
+        rules=("setting-name",),
+    ),
+    "what else a chat template reads": Awkward(
+        "openai-chat",
+        asked(HI, chat_template_kwargs={"enable_thinking": True, "tone": "dry"}, reasoning_effort="low", top_k=3),
+        ("vllm/Qwen/Qwen3-8B", "openai-compatible/m", "sglang/m"),
+        arrives=('"enable_thinking":true', '"tone":"dry"', '"reasoning_effort":"low"'),
+    ),
     "thinking switched off in DashScope's words": Awkward(
         "openai-chat",
         asked(HI, enable_thinking=False),

@@ -5,6 +5,9 @@ from __future__ import annotations
 LOCAL: tuple[str, ...] = (
     "Qwen3.5-9B",
     "qwen-3.5-35b",
+    "qwen3-4b-thinking-2507",
+    "qwen3-30b-a3b-instruct-2507",
+    "qwen3-coder-30b",
     "qwen3_5-9b",
     "Mistral-7B-Instruct",
     "Mistral-Nemo",

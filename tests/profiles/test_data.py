@@ -288,7 +288,7 @@ REASONING = [
     ("cerebras/gpt-oss-120b", "never", False, "reasoning"),
     ("ollama-openai/qwen3:4b", "never", False, "reasoning"),
     ("ollama/qwen3:4b", "never", True, "thinking"),
-    ("llamacpp/Qwen3-1.7B", "never", False, "reasoning_content"),
+    ("llamacpp/Qwen3-1.7B", "never", True, "reasoning_content"),
     ("anthropic/claude-sonnet-4-5", "last-tool-turn", False, ""),
 ]
 

@@ -96,6 +96,24 @@ def _parse_flag(raw: Json) -> ParsedMember:
     return {"thinking.on": msgspec.json.decode(raw, type=bool)}, {}
 
 
+def _parse_template(raw: Json) -> ParsedMember:
+    """A switch among what the chat template of a server reads. The rest stays."""
+    wire = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    switches = {bytes(wire.pop(name)) for name in _TEMPLATE_SWITCHES if name in wire}
+    if switches not in ({b"true"}, {b"false"}):
+        raise ValueError(_TEMPLATE)
+    return {"thinking.on": switches == {b"true"}}, {name: bytes(value) for name, value in wire.items()}
+
+
+def _template_fields(raw: Json) -> list[str]:
+    wire = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    return [f"{_TEMPLATE}.{name}" for name in _TEMPLATE_SWITCHES if name in wire]
+
+
+_TEMPLATE = "chat_template_kwargs"
+_TEMPLATE_SWITCHES = ("enable_thinking", "thinking")
+
+
 def _parse_budget(raw: Json) -> ParsedMember:
     return {"thinking.budget": msgspec.json.decode(raw, type=int)}, {}
 
@@ -115,7 +133,8 @@ def _render_reasoning(settings: Settings, _: Mapping[str, Json]) -> Json | None:
         return None
     hidden = None if thinking.visible is None else not thinking.visible
     effort = None if "reasoning_effort" in members else thinking.effort
-    on = None if "thinking" in members or SWITCH_FIELD in members else thinking.on
+    switched = any(name in ("thinking", SWITCH_FIELD) or name.startswith(_TEMPLATE) for name in members)
+    on = None if switched else thinking.on
     wire = {"effort": effort, "max_tokens": _budget_for("reasoning", thinking), "exclude": hidden, "enabled": on}
     given = {key: value for key, value in wire.items() if value is not None}
     return msgspec.json.encode(given) if given else None
@@ -138,6 +157,15 @@ def _render_flag(settings: Settings, _: Mapping[str, Json]) -> Json | None:
     return b"true" if thinking.on else b"false"
 
 
+def _render_template(settings: Settings, rest: Mapping[str, Json]) -> Json | None:
+    thinking = settings.thinking
+    members = () if thinking is None or thinking.on is None else _thinking_members(thinking)
+    value = b"true" if thinking is not None and thinking.on else b"false"
+    fields = [name.partition(".")[2] for name in members if name.startswith(_TEMPLATE)]
+    given = {**dict.fromkeys(fields, value), **rest}
+    return render_object(given) if given else None
+
+
 def _render_budget(settings: Settings, _: Mapping[str, Json]) -> Json | None:
     budget = None if settings.thinking is None else _budget_for("thinking_budget", settings.thinking)
     return None if budget is None else str(budget).encode()
@@ -155,10 +183,14 @@ def _thinking_members(thinking: Thinking) -> tuple[str, ...]:
     used = tuple(thinking.wire_form.split())
     if "reasoning" in used:
         return used
-    if not {SWITCH_FIELD, "thinking_budget"}.isdisjoint(used):
-        further = [name for name, value in ((EFFORT_FIELD, thinking.effort), ("reasoning", thinking.visible)) if value]
-        return (SWITCH_FIELD, "thinking_budget", *further)
-    if thinking.visible is not None or (thinking.budget is not None and "thinking" not in used):
+    flags = (SWITCH_FIELD, "thinking_budget") if not {SWITCH_FIELD, "thinking_budget"}.isdisjoint(used) else ()
+    switches = (*flags, *[name for name in used if name.startswith(_TEMPLATE)])
+    if switches:
+        unsaid = thinking.visible is not None or (thinking.budget is not None and not flags)
+        further = (EFFORT_FIELD,) if thinking.effort is not None else ()
+        return (*switches, *further, "reasoning") if unsaid else (*switches, *further)
+    holds_budget = "thinking" in used and thinking.on is not None
+    if thinking.visible is not None or (thinking.budget is not None and not holds_budget):
         return ("reasoning",)
     return "reasoning_effort", "thinking"
 
@@ -381,6 +413,7 @@ SETTINGS = SettingTable(
             spare=True,
         ),
         SettingObject(member=SWITCH_FIELD, parse=_parse_flag, render=_render_flag, holds={"thinking": ""}),
+        SettingObject(member=_TEMPLATE, parse=_parse_template, render=_render_template, holds={"thinking": ""}),
         SettingObject(member="thinking_budget", parse=_parse_budget, render=_render_budget, holds={"thinking": ""}),
         SettingObject(member="reasoning", parse=_parse_reasoning, render=_render_reasoning, holds={"thinking": ""}),
         SettingObject(
@@ -460,6 +493,9 @@ def _parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Ne
         misses = (*misses, NearMiss(Miss.SETTING, "/top_logprobs", members=("logprobs",)))
     found, extras = SETTINGS.parse(members)
     used = [key for key, _ in members if key in THINKING_FIELDS and key in given and key not in extras]
+    template = dict(members).get(_TEMPLATE)
+    if template is not None and template != b"null" and _TEMPLATE not in extras:
+        used += _template_fields(template)
     gather_thinking(found, wire_form=" ".join(used))
     return Settings(**found), extras_of(NAME, extras), misses
 

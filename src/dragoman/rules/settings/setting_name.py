@@ -85,8 +85,9 @@ def _is_misnamed(wire_form: str, facts: Facts) -> bool:
     """Without a name yet, or under one that the target refuses."""
     if not wire_form or not facts.thinking_as:
         return bool(facts.thinking_as)
-    odd = set(wire_form.split()).difference(facts.thinking_as.split(), facts.known_settings)
-    return bool(odd) and facts.odd_thinking_field is Stance.REFUSES
+    further = set(wire_form.split()).difference(facts.thinking_as.split())
+    odd = any(one.partition(".")[0] not in facts.known_settings for one in further)
+    return odd and facts.odd_thinking_field is Stance.REFUSES
 
 
 def _without_doubles(extras: Extras | None, settings: Settings, facts: Facts, notes: list[Note]) -> Extras | None:
@@ -109,4 +110,4 @@ def _without_doubles(extras: Extras | None, settings: Settings, facts: Facts, no
 def _report(old: str, new: str, notes: list[Note]) -> None:
     """A name that came from another dialect is translated, not changed."""
     if old:
-        notes.append(Note(f"renamed `{old}` to `{new}`", key=old.split()[0], before=old, after=new))
+        notes.append(Note(f"renamed `{old}` to `{new}`", key=old.split()[0].replace(".", "/"), before=old, after=new))

@@ -99,7 +99,8 @@ def _is_own_word(thinking: Thinking, context: Context) -> bool:
     if fields == [SWITCHING] and SWITCHING in facts.thinking_as.split():
         return facts.thinking_form is ThinkingForm.SWITCH and thinking.budget is not None and not thinking.adaptive
     further = set(fields).difference(facts.thinking_as.split())
-    return bool(further) and further <= set(facts.known_settings) and not thinking.adaptive
+    known = all(one.partition(".")[0] in facts.known_settings for one in further)
+    return bool(further) and known and not thinking.adaptive
 
 
 def _switch_on(thinking: Thinking, facts: Facts) -> Thinking:
