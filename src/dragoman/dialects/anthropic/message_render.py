@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
@@ -25,6 +24,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.hints import with_hint
+from dragoman.dialects.families.plain_messages import PlainForms, render_plain
 from dragoman.dialects.shared.ownership import end_object, own_block, plain_or_sealed
 from dragoman.dialects.shared.rendering import Pieces, leading_systems, render_each, system_message
 from dragoman.errors import Unrepresentable
@@ -35,9 +35,20 @@ _HEADS = {
     SYSTEM: b',{"role":"system","content":',
     TOOL: b',{"role":"user","content":',
 }
-_CALL_HEAD = b',{"role":"assistant","content":[{"type":"tool_use","id":'
-_RESULT_HEAD = b',{"role":"user","content":[{"type":"tool_result","tool_use_id":'
-_BRACE = ord("{")
+_TALK = {role: _HEADS[role] for role in (USER, ASSISTANT)}
+_FORMS = PlainForms(
+    texts=_TALK,
+    lists={role: head + b'[{"type":"text","text":' for role, head in _TALK.items()},
+    call=_HEADS[ASSISTANT] + b'[{"type":"tool_use","id":',
+    call_name=b',"name":',
+    call_arguments=b',"input":',
+    call_end=b"}]}",
+    result=_HEADS[TOOL] + b'[{"type":"tool_result","tool_use_id":',
+    result_text=b',"content":',
+    result_end=b"}]}",
+    quotes_arguments=False,
+    joins_user=True,
+)
 
 
 def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
@@ -46,38 +57,13 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
     Leading system messages belong to the member `system` (`render_system`), unless they were inline.
     """
     index = max(start, leading_systems(messages))
-    while index < stop:
+    while (index := render_plain(messages, index, stop, _FORMS, out)) < stop:
         message = messages[index]
         index += 1
-        role = message.role
         parts = message.parts
-        if len(parts) == 1 and message.extras is None:
-            # Most messages are one plain text, call or result. Rendering them here, without a function call, halves
-            # the cost. Each line reads attributes of one class only, which the interpreter caches.
-            only = parts[0]
-            kind = type(only)
-            if kind is Text and (role is USER or role is ASSISTANT):
-                text: Any = only
-                if text.hint is None and text.extras is None and not message.role_text:
-                    if message.listed:
-                        out += (_HEADS[role], b'[{"type":"text","text":', text.literal, b"}]}")
-                    else:
-                        out += (_HEADS[role], text.literal, b"}")
-                    continue
-            elif kind is Call and role is ASSISTANT:
-                call: Any = only
-                if call.hint is None and call.extras is None and call.arguments[0] == _BRACE:
-                    out += (_CALL_HEAD, quote(call.id), b',"name":', quote(call.name), b',"input":', call.arguments)
-                    out.append(b"}]}")
-                    continue
-            elif kind is Result and (index == stop or messages[index].role is not USER):
-                result: Any = only
-                if _is_bare(result):
-                    out += (_RESULT_HEAD, quote(result.call_id), b',"content":', result.parts[0].literal, b"}]}")
-                    continue
-        if role is DEVELOPER:
+        if message.role is DEVELOPER:
             raise Unrepresentable("a developer message in an Anthropic request", item=message.at)
-        if role is TOOL and index < stop and messages[index].role is USER:
+        if message.role is TOOL and index < stop and messages[index].role is USER:
             parts += messages[index].parts
             index += 1
         _render_message(message, parts, out)
@@ -93,15 +79,6 @@ def _render_message(message: Message, parts: Sequence[Part], out: Pieces) -> Non
         render_each(parts, render_block, out)
     extras = message.extras
     end_object(extras if extras is not None and extras.dialect == NAME else None, NAME, out)
-
-
-def _is_bare(result: Result) -> bool:
-    """Whether it holds one plain text and nothing else."""
-    parts = result.parts
-    if len(parts) != 1 or result.is_error or result.listed or result.hint is not None or result.extras is not None:
-        return False
-    only = parts[0]
-    return type(only) is Text and only.hint is None and only.extras is None
 
 
 def render_system(messages: Sequence[Message]) -> Json | None:

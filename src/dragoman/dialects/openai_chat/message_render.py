@@ -7,7 +7,6 @@ and a rule is missing for that target.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -36,6 +35,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
+from dragoman.dialects.families.plain_messages import PlainForms, render_plain
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, LINKED_SOUND, UNTITLED
 from dragoman.dialects.shared.ownership import end_object, own_block, plain_or_sealed, require_own
@@ -45,13 +45,21 @@ from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_object, split_members
 
 _HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}
-_PART_HEADS = {role: head + b'[{"type":"text","text":' for role, head in _HEADS.items()}
-_CALL_HEADS = {
-    b"": b',{"role":"assistant","tool_calls":[{"id":',
-    b"null": b',{"role":"assistant","content":null,"tool_calls":[{"id":',
-    EMPTY: b',{"role":"assistant","content":"","tool_calls":[{"id":',
-}
-_RESULT_HEAD = b',{"role":"tool","tool_call_id":'
+_TEXT_HEADS = {role: head for role, head in _HEADS.items() if role is not TOOL}
+_CALLS = b'"tool_calls":[{"id":'
+_UNNAMED = PlainForms(
+    texts=_TEXT_HEADS,
+    lists={role: head + b'[{"type":"text","text":' for role, head in _TEXT_HEADS.items()},
+    call=b',{"role":"assistant",' + _CALLS,
+    call_name=b',"type":"function","function":{"name":',
+    call_arguments=b',"arguments":',
+    call_end=b"}}]}",
+    result=b',{"role":"tool","tool_call_id":',
+    result_text=b',"content":',
+    result_end=b"}",
+    blank_calls={blank: _HEADS[ASSISTANT] + blank + b"," + _CALLS for blank in (b"null", EMPTY)},
+)
+_NAMED = replace(_UNNAMED, names_results=True)
 _BREAKPOINT = f',"{BREAKPOINT_FIELD}":'.encode()
 _PLAIN_THOUGHTS = ("reasoning_content", "reasoning")
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
@@ -59,44 +67,13 @@ _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces, named: bool = True) -> None:
     """messages[start:stop] as items of the list, each with a comma before it. `named`: results name their tools."""
-    for index in range(start, stop):
-        message = messages[index]
-        role = message.role
-        parts = message.parts
-        marked = message.extras is not None or message.hint is not None or message.name is not None
-        if len(parts) == 1 and not marked and not message.role_text and not message.prefill:
-            # Most messages are one plain text, call or result. Rendering them here, without a function call, halves
-            # the cost. Each line reads attributes of one class only, which the interpreter caches.
-            only = parts[0]
-            kind = type(only)
-            if kind is Text and role is not TOOL:
-                text: Any = only
-                if text.hint is None and text.extras is None and text.signature is None:
-                    if message.listed:
-                        out += (_PART_HEADS[role], text.literal, b"}]}")
-                    else:
-                        out += (_HEADS[role], text.literal, b"}")
-                    continue
-            elif kind is Call and role is ASSISTANT:
-                call: Any = only
-                if _is_bare_call(call):
-                    out += (
-                        _CALL_HEADS[message.blank],
-                        quote(call.id),
-                        b',"type":"function","function":{"name":',
-                        quote(call.name),
-                    )
-                    out += (b',"arguments":', quote(call.arguments.decode()), b"}}]}")
-                    continue
-            elif kind is Result and role is TOOL:
-                result: Any = only
-                if _is_bare_result(result):
-                    out += (_RESULT_HEAD, quote(result.call_id), b',"content":', result.parts[0].literal)
-                    out.append(b"}" if result.name is None or not named else b',"name":' + quote(result.name) + b"}")
-                    continue
-        if role is ASSISTANT:
+    forms = _NAMED if named else _UNNAMED
+    while (start := render_plain(messages, start, stop, forms, out)) < stop:
+        message = messages[start]
+        start += 1
+        if message.role is ASSISTANT:
             _assistant(message, out)
-        elif role is TOOL:
+        elif message.role is TOOL:
             for result in message.parts:
                 _result(result, out, named)
         else:
@@ -111,56 +88,15 @@ def render_unnamed(messages: Sequence[Message], start: int, stop: int, out: Piec
     render_messages(messages, start, stop, out, False)
 
 
-def _is_bare_call(call: Call) -> bool:
-    if call.signature is not None or call.extras is not None or call.hint is not None:
-        return False
-    return call.arguments.startswith(b"{") and not call.custom and call.wire_form != LEGACY
-
-
-def _is_bare_result(result: Result) -> bool:
-    """One plain text, and nothing else."""
-    parts = result.parts
-    if len(parts) != 1 or result.listed or result.wire_form == LEGACY:
-        return False
-    if result.hint is not None or result.extras is not None:
-        return False
-    only = parts[0]
-    return type(only) is Text and only.hint is None and only.extras is None
-
-
 def _plain(message: Message, out: Pieces) -> None:
-    head = _HEADS[message.role]
-    if message.role_text:
-        head = b',{"role":%b,"content":' % quote(message.role_text)
-    parts = message.parts
-    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and _is_plain(message, parts[0]):
-        out += (head, parts[0].literal, b"}")
-        return
-    out.append(head)
+    role_text = message.role_text
+    out.append(b',{"role":%b,"content":' % quote(role_text) if role_text else _HEADS[message.role])
     _content(message.parts, message.listed, message.role, out)
     _tail(message, out)
 
 
-def _is_plain(message: Message, part: Part) -> bool:
-    return (
-        part.hint is None
-        and part.extras is None
-        and message.name is None
-        and message.hint is None
-        and message.extras is None
-    )
-
-
 def _assistant(message: Message, out: Pieces) -> None:
     parts = message.parts
-    only = parts[0] if len(parts) == 1 else None
-    if type(only) is Text and only.signature is None and not message.listed and _is_plain(message, only):
-        out += (
-            b',{"role":"assistant","content":',
-            only.literal,
-            b"}" if not message.prefill else b',"%b":true}' % message.prefill.encode(),
-        )
-        return
     content: list[Part] = []
     calls: list[Call] = []
     thoughts: list[Reasoning] = []

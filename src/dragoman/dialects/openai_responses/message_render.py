@@ -7,7 +7,6 @@ Unrepresentable, and a rule is missing for that target.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
@@ -29,6 +28,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
+from dragoman.dialects.families.plain_messages import PlainForms, render_plain
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import ITEM
 from dragoman.dialects.shared.ownership import end_object, own_block, own_or_sealed
@@ -44,65 +44,36 @@ _HEADS = {
 }
 _ASSISTANT_HEAD = _HEADS[ASSISTANT]
 _BREAKPOINT = f',"{BREAKPOINT_FIELD}":'.encode()
-_CALL_HEAD = b',{"type":"function_call","call_id":'
-_RESULT_HEAD = b',{"type":"function_call_output","call_id":'
+_FORMS = PlainForms(
+    texts=_HEADS,
+    lists={role: head + b'[{"type":"input_text","text":' for role, head in _HEADS.items() if role is not ASSISTANT},
+    call=b',{"type":"function_call","call_id":',
+    call_name=b',"name":',
+    call_arguments=b',"arguments":',
+    call_end=b"}",
+    result=b',{"type":"function_call_output","call_id":',
+    result_text=b',"output":',
+    result_end=b"}",
+)
 
 
 def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
     """messages[start:stop] as items, each with a comma before it. The first one may belong to `instructions`."""
     if start == 0 and in_field(messages):
         start = 1
-    for index in range(start, stop):
-        message = messages[index]
+    while (start := render_plain(messages, start, stop, _FORMS, out)) < stop:
+        message = messages[start]
+        start += 1
         if message.name is not None or message.hint is not None:
             what = "a cache hint" if message.name is None else f'the name "{message.name}"'
             raise Unrepresentable(f"{what} on a message in a Responses request", item=message.at)
-        role = message.role
-        parts = message.parts
-        if len(parts) == 1 and message.extras is None and not message.role_text:
-            # Most messages are one plain text, call or result. Rendering them here, without a function call, halves
-            # the cost. Each line reads attributes of one class only, which the interpreter caches.
-            only = parts[0]
-            kind = type(only)
-            if kind is Text and role is not TOOL:
-                text: Any = only
-                if text.hint is None and text.extras is None and text.signature is None:
-                    if message.listed and role is not ASSISTANT:
-                        out += (_HEADS[role], b'[{"type":"input_text","text":', text.literal, b"}]}")
-                    else:
-                        out += (_HEADS[role], text.literal, b"}")
-                    continue
-            elif kind is Call and role is ASSISTANT:
-                call: Any = only
-                if _is_bare_call(call):
-                    out += (_CALL_HEAD, quote(call.id), b',"name":', quote(call.name))
-                    out += (b',"arguments":', quote(call.arguments.decode()), b"}")
-                    continue
-            elif kind is Result and role is TOOL:
-                result: Any = only
-                if _is_bare_result(result):
-                    out += (_RESULT_HEAD, quote(result.call_id), b',"output":', result.parts[0].literal, b"}")
-                    continue
-        if role is ASSISTANT:
+        if message.role is ASSISTANT:
             _render_turn(message, out)
-        elif role is TOOL:
-            for part in parts:
+        elif message.role is TOOL:
+            for part in message.parts:
                 _render_result(part, out)
         else:
             _render_plain(message, out)
-
-
-def _is_bare_call(call: Call) -> bool:
-    if call.signature is not None or call.extras is not None or call.hint is not None:
-        return False
-    return call.arguments.startswith(b"{") and not call.custom
-
-
-def _is_bare_result(result: Result) -> bool:
-    """One plain text, and nothing else."""
-    if len(result.parts) != 1 or result.listed or result.is_error or result.custom:
-        return False
-    return result.hint is None and result.extras is None and _is_bare(result.parts[0])
 
 
 def in_field(messages: Sequence[Message]) -> bool:
