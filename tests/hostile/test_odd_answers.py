@@ -27,7 +27,7 @@ from dragoman.gateway.state import background_job
 from dragoman.wire.sse import render_event_frame
 
 QUESTION = StoreQuestion("m", "", True, b"[]")
-DEEP = b"[" * 3_000 + b"]" * 3_000
+DEEP = b"[" * 20_000 + b"]" * 20_000
 ODD = {
     "no JSON": b'{"response": {]',
     "a list": b'{"response":[]}',
