@@ -309,7 +309,8 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "format-refused",
-        r"does not support response format [`'\"]?json_schema|this response_format type is unavailable",
+        r"does not support response format [`'\"]?json_schema|this response_format type is unavailable|"
+        r"of type 'json_schema' is not supported|json_schema is enabled only for",
         corrections.fewer_formats,
     ),
     _lesson(
@@ -359,6 +360,19 @@ LESSONS: tuple[Lesson, ...] = (
         "penalties-refused",
         r"penalty is not enabled for",
         corrections.without_settings("frequency_penalty", "presence_penalty"),
+    ),
+    _lesson(
+        "image-unreachable",
+        r"(?:error|timeout) while downloading |failed to download image|unable to download the image",
+        fixed_medium("image", "url"),
+        lasting=False,
+    ),
+    # It does not say which one.
+    _lesson(
+        "image-unreadable",
+        r"does not represent a valid image|uploaded an unsupported image|could not process image",
+        corrections.without_medium("image"),
+        lasting=False,
     ),
     _lesson(
         "image-url-refused",
@@ -467,7 +481,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "tools-refused",
         r"does not support (?:tools|tool calling|function calling)|(?:tool calling|function call).? is not supported|"
-        r"support tool use",
+        r"support tool use|tools is not supported in this model",
         corrections.without_tools,
     ),
     _lesson("parameters-demanded", r"function parameters is empty", fixed(tools_without_schema=REFUSES)),
