@@ -308,6 +308,15 @@ def test_gemini_3_wants_a_signature_on_each_step_of_the_current_turn() -> None:
     assert verdict(studio, path(FLASH), MISSING) is None
 
 
+def test_vertex_has_no_ids_of_calls_in_its_older_version() -> None:
+    asked = body(user("a"), model({"functionCall": {"name": "f", "args": {}, "id": "c1"}}), user(answer("f")))
+    judge, path_of = provider("vertex"), vertex_path(FLASH)
+    assert verdict(judge, path_of, asked) is None
+    assert sentence_of(verdict(judge, path_of.replace("/v1beta1/", "/v1/"), asked)) == (
+        "Invalid JSON payload received. Unknown name \"id\" at 'contents[1].parts[0].function_call': Cannot find field."
+    )
+
+
 def test_gemini_3_wants_a_signature_on_calls_that_stand_in_contents_of_their_own() -> None:
     apart = body(user("a"), model(SIGNED), model(call("bash")), user(answer(), answer("bash")))
     assert sentence_of(verdict(provider("gemini"), path(PRO3), apart)).startswith("Function call is missing")

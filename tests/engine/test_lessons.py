@@ -129,6 +129,7 @@ FOUND = {
 TAILED = {"id": "c1__thought__c2ln", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 TAILED_RESULT = {"role": "tool", "tool_call_id": "c1__thought__c2ln", "content": "x"}
 
+ANSWER_ONE = {"role": "tool", "tool_call_id": "c1", "content": "a lake"}
 CALL_ONE = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 RENAMED = "data:image/png;base64,/9j/4AAQSkZJRgABAQAAAQABAAD="
 
@@ -1188,6 +1189,24 @@ CASES: dict[str, Case] = {
         names,
         {"stop", "frobnicate", "seed"},
         {"seed"},
+    ),
+    "ids-refused": Case(
+        (
+            "Unknown name \"id\" at 'contents[1].parts[0].function_call': Cannot find field.",
+            "Unknown name \"id\" at 'contents[2].parts[0].function_response': Cannot find field.",
+        ),
+        {"call_ids": "refuses"},
+        {
+            "messages": [HI, {"role": "assistant", "tool_calls": [CALL_ONE]}, {**ANSWER_ONE}],
+            "tools": TOOLS,
+        },
+        lambda body: [
+            "id" in body["contents"][1]["parts"][0]["functionCall"],
+            "id" in body["contents"][2]["parts"][0]["functionResponse"],
+        ],
+        [True, True],
+        [False, False],
+        target="vertex/gemini-2.5-flash",
     ),
     "field-refused": Case(
         (

@@ -32,7 +32,9 @@ PLACES: dict[str, tuple[str, dict[str, Any], str]] = {
 PATHS = {
     "vertex-claude": "/v1/projects/p/locations/europe-west1/publishers/anthropic/models/claude-sonnet-4-5@20250929:"
     "rawPredict",
-    "vertex-gemini": "/v1/projects/p/locations/us-central1/publishers/google/models/gemini-2.5-flash:generateContent",
+    "vertex-gemini": (
+        "/v1beta1/projects/p/locations/us-central1/publishers/google/models/gemini-2.5-flash:generateContent"
+    ),
     "azure": "/openai/v1/chat/completions",
     "azure-deployment": "/openai/deployments/gpt-4o/chat/completions",
     "azure-responses": "/openai/v1/responses",
@@ -146,7 +148,7 @@ def test_an_address_without_a_version_is_not_found_as_on_azure(clouds: Clouds) -
 
 COUNTING = {
     "vertex-claude": "/v1/projects/p/locations/europe-west1/publishers/anthropic/models/count-tokens:rawPredict",
-    "vertex-gemini": "/v1/projects/p/locations/us-central1/publishers/google/models/gemini-2.5-flash:countTokens",
+    "vertex-gemini": "/v1beta1/projects/p/locations/us-central1/publishers/google/models/gemini-2.5-flash:countTokens",
 }
 
 

@@ -519,6 +519,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             form=True,
         ),
     ] = UNKNOWN
+    call_ids: Annotated[Stance, Meta(description="an id on a call and on its result")] = ACCEPTS
     duplicate_ids_in_turn: Annotated[
         Stance, asked("one call id twice in a turn", "user; call a a; result a a; assistant", form=True)
     ] = REFUSES

@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.emulators.emulated_api import EmulatedApi, ProviderRefusal
 from dragoman.emulators.gemini import answer, caching, judge
 from dragoman.emulators.gemini.cached_contents import CachedContents, names_cache
-from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Flavour, GeminiRefusal
+from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, ON_VERTEX_V1, Flavour, GeminiRefusal
 from dragoman.emulators.provider import (
     CachePlan,
     EmulatorOptions,
@@ -231,6 +231,12 @@ class Vertex(Gemini):
     }
     limit_form = UNTOLD
     flavour = ON_VERTEX
+
+    def check(self, request: ReceivedRequest) -> None:
+        if request.operation is not Operation.CONTENTS:
+            old = request.path.startswith("/v1/")
+            judge.check(request, ON_VERTEX_V1 if old else self.flavour, self.options)
+
     paths = re.compile(
         r"/(?:v1beta1|v1)/(?:projects/[^/]+/locations/[^/]+/)?publishers/google/models/(?P<model>[^/:]+):(?P<verb>\w+)$"
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.emulators.emulated_api import ProviderRefusal
-from dragoman.emulators.gemini.messages import STUDIO, VERTEX
+from dragoman.emulators.gemini.messages import STUDIO, VERTEX, VERTEX_V1
 from dragoman.emulators.gemini.proto import Table
 
 _VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
@@ -41,6 +41,7 @@ class Flavour:
 
 AI_STUDIO = Flavour("gemini", "google.ai.generativelanguage.v1beta", STUDIO, is_vertex=False)
 ON_VERTEX = Flavour("vertex", "google.cloud.aiplatform.v1beta1", VERTEX, is_vertex=True)
+ON_VERTEX_V1 = Flavour("vertex", "google.cloud.aiplatform.v1", VERTEX_V1, is_vertex=True)
 
 
 @dataclass(frozen=True, slots=True)

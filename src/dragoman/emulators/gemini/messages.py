@@ -212,3 +212,5 @@ VERTEX: Table = _with(
         "generationConfig": "GenerationConfig",
     },
 )
+VERTEX_V1: Table = _without(VERTEX, FunctionCall=("id",), FunctionResponse=("id",))
+"""Its older version, which has no ids of calls (https://github.com/vercel/ai/issues/15664)."""

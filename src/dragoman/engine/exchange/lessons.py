@@ -508,6 +508,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"(?:does not support parameters: \[|unrecognized request arguments supplied: )(?P<names>[^\]]{1,400})",
         corrections.refused_names,
     ),
+    _lesson("ids-refused", r"unknown name \"id\" at '.{1,80}?function_(?:call|response)'", fixed(call_ids=REFUSES)),
     _lesson(
         "field-refused",
         r"(?:unsupported parameter(?:\(s\))?: |unsupported param: |unknown parameter: |"

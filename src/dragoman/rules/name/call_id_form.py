@@ -2,7 +2,7 @@
 
 Providers limit the length of an id or its characters; Mistral wants exactly nine letters and digits. The call and its
 result get an id made from the old one, so that the same id is made on every turn. The ids in the answer are mapped
-back.
+back. If a target has no ids at all, calls and results are left without: their names and their order pair them.
 
 Loses nothing.
 
@@ -26,21 +26,30 @@ from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
-from dragoman.conversation.parts import LEGACY, Call, Part, Result
+from dragoman.conversation.parts import LEGACY, NO_ID, Call, Part, Result
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.naming import form, takes_common_ids
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 
 @rule(
     "call-id-form",
-    when=lambda facts: bool(facts.call_id_pattern) and facts.odd_call_id is Stance.REFUSES,
+    when=lambda facts: (
+        (bool(facts.call_id_pattern) and facts.odd_call_id is Stance.REFUSES) or facts.call_ids is Stance.REFUSES
+    ),
     looks_for=traits.CALLS | traits.UNPAIRED,
-    narrows=lambda facts: traits.ODD_IDS | traits.UNPAIRED if takes_common_ids(facts.call_id_pattern) else None,
+    narrows=lambda facts: (
+        traits.ODD_IDS | traits.UNPAIRED
+        if takes_common_ids(facts.call_id_pattern) and facts.call_ids is not Stance.REFUSES
+        else None
+    ),
     loses=Loss.NOTHING,
 )
 def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
+    if context.facts.call_ids is Stance.REFUSES:
+        return rewrite_parts(conversation, _without_id)
     names = _new_ids(conversation, context)
     if not names:
         return Rewrite(conversation)
@@ -49,6 +58,12 @@ def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
     messages = tuple([_rename(message, names, called, notes) for message in conversation.messages])
     undo = Undo(ids={made: old for old, made in names.items()})
     return Rewrite(replace(conversation, messages=messages), tuple(notes), undo)
+
+
+def _without_id(message: Message, part: Part) -> Swap | None:
+    if not isinstance(part, (Call, Result)) or part.wire_form:
+        return None
+    return Swap((replace(part, wire_form=NO_ID),), "left out its id")
 
 
 def _new_ids(conversation: Conversation, context: Context) -> dict[str, str]:
