@@ -188,7 +188,7 @@ def test_thinking_before_a_call_is_kept_though_the_stream_is_relayed() -> None:
     """Some providers want the thinking of a tool turn back, and a Chat client may not store it."""
     wire = b"""data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm."}}]}
 
-data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}]}}]}
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t1x","function":{"name":"f","arguments":"{}"}}]}}]}
 
 data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
 
@@ -197,7 +197,7 @@ data: [DONE]
 """.replace(b'"choices"', b'"object":"chat.completion.chunk","choices"')
     translation = Translation("openai-chat", "openai-chat", keep=True)
     assert b"".join(map(translation.feed, cut(wire, 9))) + translation.close() == wire
-    (found,) = translation.kept["t1"]
+    (found,) = translation.kept["t1x"]
     assert isinstance(found, Reasoning)
     assert found.text is not None
     assert found.text.text == "Hm."

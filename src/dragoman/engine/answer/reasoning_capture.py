@@ -2,11 +2,13 @@
 
 State is found again by the call that follows it, or by the assistant's words if it called nothing. The state of the
 words themselves is always found by the words. Thinking before a call is kept even without state: some providers want it
-back with the results. A call that comes back without its id is found by what was called, and after which turn.
+back with the results. A call that comes back without its id is found by what was called, and after which turn. An id
+that a server counts is that of other calls too, and counts together with what was called.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dragoman.conversation.canonical import digest
@@ -31,8 +33,17 @@ def turn_key(message: Message) -> str:
     return digest(message) or ""
 
 
+_is_counted = re.compile(r"[^0-9]{0,128}[0-9]{1,6}").fullmatch
+"""Finds ids such as `functions.bash:0` and `call_1`: the next turn, or another conversation, has the same."""
+
+
+def needs_arguments(id: str) -> bool:
+    """Whether the id of a call does not tell it from all others."""
+    return _is_counted(id) is not None
+
+
 def call_key(turn: str, name: str, arguments: Json) -> str:
-    """The key of a call that comes back without its id. `turn`: the key of the turn before it."""
+    """The key of a call without an id of its own. `turn`: the key of the turn before it, or the id that others have."""
     return "call-" + (digest([turn, name, arguments]) or "")
 
 
@@ -44,7 +55,7 @@ class ReasoningCapture:
     """
 
     __slots__ = (
-        *("_arguments", "_calls", "_carried", "_names", "_of_words"),
+        *("_arguments", "_calls", "_carried", "_counted", "_names", "_of_words"),
         *("_pending", "_size", "_texts", "_thoughts", "_turn", "_words"),
     )
 
@@ -52,6 +63,7 @@ class ReasoningCapture:
         self._carried = client if client != upstream else None
         self._turn = turn
         self._names: dict[int, str] = {}
+        self._counted: set[int] = set()
         self._arguments: dict[int, list[bytes]] = {}
         self._texts: list[bytes] = []
         self._words: set[int] = set()
@@ -86,8 +98,10 @@ class ReasoningCapture:
                 self._calls[event.part] = (event.id, [*self._pending, *plain])
                 self._pending, self._thoughts = [], {}
                 self._names[event.part] = event.name
+                if needs_arguments(event.id):
+                    self._counted.add(event.part)
         elif isinstance(event, CallDelta):
-            if event.choice == 0 and self._turn:
+            if event.choice == 0 and (self._turn or event.part in self._counted):
                 self._gather(self._arguments.setdefault(event.part, []), event.literal)
         elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._carried:
             self._sign(event)
@@ -118,12 +132,14 @@ class ReasoningCapture:
         return kept
 
     def _keys(self, part: int) -> list[str]:
-        """The id of a call, and the key by which it is found without."""
+        """The id of a call, or the key in its place, and the one by which it is found without."""
         identity = self._calls[part][0]
-        if not self._turn:
+        is_counted = part in self._counted
+        if not (self._turn or is_counted):
             return [identity]
         arguments = arguments_of(unquote(joined("", self._arguments.get(part, []))))
-        return [identity, call_key(self._turn, self._names[part], arguments)]
+        own = call_key(identity, self._names[part], arguments) if is_counted else identity
+        return [own, call_key(self._turn, self._names[part], arguments)] if self._turn else [own]
 
     def _sign(self, event: Signed) -> None:
         call = self._calls.get(event.part)

@@ -16,7 +16,7 @@ from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import NO_ID, OURS, Call, Opaque, Origin, Part, Reasoning, StateKind, Text
 from dragoman.dialects.registry import dialect
-from dragoman.engine.answer.reasoning_capture import call_key, text_key, turn_key
+from dragoman.engine.answer.reasoning_capture import call_key, needs_arguments, text_key, turn_key
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Scope, Stance
 from dragoman.profiles.model_patterns import bare_name
 from dragoman.rules.clean.provider_run import may_return
@@ -74,7 +74,7 @@ def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:
             continue
         first = message.parts[0] if len(message.parts) == 1 else None
         if type(first) is Call and first.wire_form != NO_ID:  # nearly every turn of an agent
-            found = [first.id]
+            found = [_key_of(first, None)]
         else:
             found = _keys_of(message, messages[at - 1] if at else None, facts)
         for key in found:
@@ -90,10 +90,10 @@ def last_turn(ask: Ask) -> str:
 
 
 def _key_of(call: Call, before: Message | None) -> str:
-    """The id of a call, or what it is found by without one."""
-    if call.wire_form != NO_ID or before is None:
-        return call.id
-    return call_key(turn_key(before), call.name, call.arguments)
+    """The id of a call, or what it is found by without one of its own."""
+    if call.wire_form == NO_ID and before is not None:
+        return call_key(turn_key(before), call.name, call.arguments)
+    return call_key(call.id, call.name, call.arguments) if needs_arguments(call.id) else call.id
 
 
 def _keys_of(message: Message, before: Message | None, facts: Facts) -> list[str]:
