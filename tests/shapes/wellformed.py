@@ -265,7 +265,7 @@ GEMINI: tuple[Wire, ...] = (
             "stopSequences": ["END"],
             "seed": 7,
             "candidateCount": 1,
-            "presencePenalty": 0.5,
+            "presencePenalty": 0,
             "thinkingConfig": {"thinkingBudget": 1024, "includeThoughts": True},
         },
         safetySettings=[{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}],

@@ -68,4 +68,4 @@ def _comparable(facts: Mapping[str, Any]) -> dict[str, Any]:
 def _agreement(stated: Any, found: Any) -> Agreement:
     if stated == found:
         return Agreement.SAME
-    return Agreement.NEW if stated in (Stance.UNKNOWN.value, None, "") else Agreement.OTHER
+    return Agreement.NEW if stated in (Stance.UNKNOWN.value, Stance.TRIED.value, None, "") else Agreement.OTHER
