@@ -355,6 +355,21 @@ CASES |= {
         arrives=('"tool_choice":"required"', '"thinking":{"type":"disabled"}'),
         rules=("forced-tool",),
     ),
+    "a tool by its name, to models that always think": Awkward(
+        "openai-chat",
+        asked(HI, tools=[LOOK], tool_choice={"type": "function", "function": {"name": "look"}}),
+        ("moonshot/kimi-k2.7-code",),
+        arrives=('"tool_choice":"auto"',),
+        gone=('"thinking"',),
+        rules=("forced-tool",),
+    ),
+    "a tool by its name, to a model that takes none": Awkward(
+        "openai-chat",
+        asked(HI, tools=[LOOK], tool_choice={"type": "function", "function": {"name": "look"}}),
+        ("moonshot/kimi-k3",),
+        arrives=('"tool_choice":"required"',),
+        rules=("tool-choice-form",),
+    ),
     "a format without the word": Awkward(
         "openai-chat",
         asked(HI, response_format={"type": "json_object"}),

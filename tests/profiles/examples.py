@@ -167,6 +167,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "xai-responses": ("grok-4.3",),
     "zai": ("glm-4.7",),
     "moonshot": (
+        "kimi-k2.7-code",
+        "kimi-k3",
         "moonshot-v1-8k",
         "kimi-latest",
         "kimi-k2",

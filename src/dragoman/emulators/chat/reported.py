@@ -55,11 +55,11 @@ def _is_object_text(value: Any) -> bool:
 
 
 def refusing_forced_choice(sentence: str, thinks: Callable[[ReceivedRequest], bool]) -> Check:
-    """Refuses a tool that must be called while the model thinks."""
+    """Refuses a tool that must be called while the model thinks. Kimi K3 takes `required`, and no name."""
 
     def check(request: ReceivedRequest) -> None:
         choice = request.body.get("tool_choice")
-        if thinks(request) and (choice == "required" or isinstance(choice, dict)):
+        if thinks(request) and (isinstance(choice, dict) or (choice == "required" and "k3" not in request.model)):
             raise ChatRefusal(400, sentence.format(choice=choice if isinstance(choice, str) else "specified"))
 
     return check
