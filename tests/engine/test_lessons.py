@@ -873,6 +873,7 @@ CASES: dict[str, Case] = {
         (
             "Model 'moonshotai/kimi-k2.6' supports at most 1 image per prompt.",
             "At most 1 image(s) may be provided in one request.",
+            "The model returned the following errors: messages: too many images: image_count > 1",
         ),
         {"media": {"image": {"most": 1}}},
         {"messages": [SEEN, SEEN]},

@@ -408,7 +408,7 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "images-counted",
-        r"at most (\d{1,4}) images?\b|supports up to (\d{1,4}) images",
+        r"at most (\d{1,4}) images?\b|supports up to (\d{1,4}) images|image_count > (\d{1,4})",
         corrections.fewer_images,
     ),
     _lesson("json-word-demanded", r"must contain the word .{0,2}json", fixed(json_word=REFUSES)),
