@@ -24,7 +24,7 @@ from dragoman.config.reference import ITEM, reference
 from dragoman.conversation.notation import script
 from dragoman.engine.compile.plan import FAITHFUL_CLIENT, context_for, rules_for
 from dragoman.engine.exchange.steps import STEPS
-from dragoman.engine.library.explain import described
+from dragoman.engine.library.explain import describe_fact
 from dragoman.gateway.routes import ROUTES
 from dragoman.profiles.doubts import facts_of_form
 from dragoman.profiles.facts import Facts, Stance, declared_questions
@@ -230,7 +230,7 @@ def _fact(name: str, readers: list[str], said: str) -> tuple[str, ...]:
     read = ", ".join(f"[{reader}](rules.md#{reader})" for reader in readers)
     how = declared_questions().get(name)
     script = f"`{how.script or how.tools}`" if how is not None else ""
-    about = f"{described(name)} (form alone)" if name in facts_of_form() else described(name)
+    about = f"{describe_fact(name)} (form alone)" if name in facts_of_form() else describe_fact(name)
     return (f"`{name}`", _type(field.type), _default(field), about, script, read, said)
 
 

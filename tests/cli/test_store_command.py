@@ -20,7 +20,7 @@ from tests.store.redis_server import RedisServer
 from dragoman.cli import cli
 from dragoman.config.schema.keys import Budget
 from dragoman.config.schema.store import RedisOptions, StoreConfig
-from dragoman.engine.history.calibration import CountedTokens, observed
+from dragoman.engine.history.calibration import CountedTokens, observe_count
 from dragoman.store.contracts.budgets import periods_at
 from dragoman.store.contracts.pins import Pin, PinOwner
 from dragoman.store.ledger_entry import Entry
@@ -28,7 +28,7 @@ from dragoman.store.redis_store import RedisStore, parse_address
 from dragoman.store.sqlite.store import SqliteStore
 
 PERIODS = periods_at(Budget(total=10), time.time())
-CALIBRATION = observed(None, CountedTokens(1_000, 1_300))
+CALIBRATION = observe_count(None, CountedTokens(1_000, 1_300))
 
 
 @pytest.fixture

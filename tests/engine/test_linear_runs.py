@@ -17,7 +17,7 @@ from dragoman.conversation.provider_tools import Family, ToolRun
 from dragoman.conversation.tools import Tool
 from dragoman.engine.compile.request_limits import parse_ask
 from dragoman.engine.tool_runs.approvals import find_answered
-from dragoman.engine.tool_runs.kept_runs import find_runs, keep_run, restored_runs, seal_run
+from dragoman.engine.tool_runs.kept_runs import find_runs, keep_run, restore_runs, seal_run
 from dragoman.engine.tool_runs.tool_catalogue import search_tools
 from dragoman.rules.schema.merging import JOINS
 
@@ -60,7 +60,7 @@ def runs_of_one_round(n: int) -> Callable[[], object]:
     ]
     conversation = _responses([{"role": "user", "content": "Hello."}, *items])
     kept = {id: _kept(id, "s__x") for id in find_runs(conversation, "openai-responses")}
-    return lambda: restored_runs(conversation, "openai-responses", kept, {"s__x": Tool("s__x")})
+    return lambda: restore_runs(conversation, "openai-responses", kept, {"s__x": Tool("s__x")})
 
 
 def runs_with_thoughts(n: int) -> Callable[[], object]:
@@ -75,7 +75,7 @@ def runs_with_thoughts(n: int) -> Callable[[], object]:
         blocks.append({"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{at}", "content": [found]})
     conversation = _claude(blocks)
     kept = find_runs(conversation, "anthropic")
-    return lambda: restored_runs(conversation, "anthropic", kept, {"web_search": Tool("web_search")})
+    return lambda: restore_runs(conversation, "anthropic", kept, {"web_search": Tool("web_search")})
 
 
 @pytest.mark.parametrize("history", [approvals, runs_of_one_round, runs_with_thoughts])

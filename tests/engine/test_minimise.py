@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.library.minimise import minimised
+from dragoman.engine.library.minimise import minimise_request
 
 
 def call(identity: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ SMALLEST = [
 @pytest.mark.parametrize(("request_", "needle", "left"), SMALLEST)
 def test_the_smallest_request(request_: dict[str, Any], needle: str, left: dict[str, Any]) -> None:
     before = json.dumps(request_)
-    smallest = minimised(request_, has(needle))
+    smallest = minimise_request(request_, has(needle))
     assert {name: value for name, value in smallest.items() if value != []} == left
     assert json.dumps(request_) == before
 
@@ -90,7 +90,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("request_", "result", "called"), PAIRS)
 def test_a_result_keeps_its_call_and_nothing_else(request_: dict[str, Any], result: str, called: str) -> None:
-    text = json.dumps(minimised(request_, has(result)))
+    text = json.dumps(minimise_request(request_, has(result)))
     assert (text.count(result), text.count(called)) == (1, 1)
     assert len(text) < len(json.dumps(request_)) - 60
 
@@ -103,7 +103,7 @@ def test_calls_and_results_go_together() -> None:
         tried.append(request)
         return '"Thanks' in json.dumps(request)
 
-    minimised(CHAT, fails)
+    minimise_request(CHAT, fails)
     for request in tried:
         turns = request.get("messages", [])
         calls = [one["id"] for turn in turns for one in turn.get("tool_calls", ())]
@@ -112,5 +112,5 @@ def test_calls_and_results_go_together() -> None:
 
 
 def test_long_texts_are_cut() -> None:
-    smallest = minimised(CHAT, lambda request: any(turn.get("role") == "system" for turn in request["messages"]))
+    smallest = minimise_request(CHAT, lambda request: any(turn.get("role") == "system" for turn in request["messages"]))
     assert smallest["messages"][0].get("content", "") in ("", "You ")

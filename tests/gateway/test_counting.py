@@ -9,7 +9,7 @@ import openai
 import pytest
 from tests.gateway.stage import Stage, stage
 
-from dragoman.engine.history.calibration import CountedTokens, observed
+from dragoman.engine.history.calibration import CountedTokens, observe_count
 
 HI = [{"role": "user", "content": "How many words has this sentence of a few words?"}]
 ASKED: dict[str, tuple[str, Any, str]] = {
@@ -83,7 +83,7 @@ def test_an_estimate_is_calibrated_by_what_was_reported(world: Stage) -> None:
     before = world.gateway.post(path, {"model": "gpt", **body}).json()[figure]
     known = None
     for size in (10, 100, 1000):
-        known = observed(known, CountedTokens(float(size), size * 2))
+        known = observe_count(known, CountedTokens(float(size), size * 2))
     assert known is not None
     world.gateway.services.store.calibrations.put("gpt/gpt-4o", known)
     after = world.gateway.post(path, {"model": "gpt", **body}).json()[figure]

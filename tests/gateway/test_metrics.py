@@ -18,7 +18,14 @@ from tests.gateway.serving import CLIENT, serving
 from tests.gateway.test_serve import workers_of
 from tests.gateway.upstream import Upstream
 
-from dragoman.gateway.records.metrics import FAMILIES, MetricKind, Metrics, MetricsSnapshot, render_metrics, summed
+from dragoman.gateway.records.metrics import (
+    FAMILIES,
+    MetricKind,
+    Metrics,
+    MetricsSnapshot,
+    render_metrics,
+    sum_snapshots,
+)
 from dragoman.gateway.records.metrics_board import PLACE_BYTES, MetricsBoard
 from dragoman.store.ledger_entry import Entry
 
@@ -131,7 +138,7 @@ def test_snapshots_add_up_and_what_all_share_does_not() -> None:
     for metrics, count in ((one, 1), (two, 2)):
         for _ in range(count):
             metrics.add(request("t", 0.1), {})
-    both = summed([one.snapshot({"dragoman_lessons": 4}), two.snapshot({"dragoman_lessons": 4})])
+    both = sum_snapshots([one.snapshot({"dragoman_lessons": 4}), two.snapshot({"dragoman_lessons": 4})])
     samples = told(render_metrics(both))
     assert samples['dragoman_requests_total{dialect="gemini",target="t",status="200"}'] == 3
     assert samples['dragoman_request_duration_seconds_count{target="t"}'] == 3

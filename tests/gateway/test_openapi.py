@@ -12,10 +12,10 @@ from dragoman.config.load import Loaded
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.log import Log, LogLevel, ProviderErrors
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.http.openapi import written
+from dragoman.gateway.http.openapi import write_document
 from dragoman.gateway.services import Services
 
-DOCUMENT = json.loads(written())
+DOCUMENT = json.loads(write_document())
 CALLS = [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods]
 
 

@@ -21,8 +21,8 @@ from dragoman.engine.history.compaction import (
     PrefixSummary,
     UsedSummary,
     compact_keys,
-    compacted,
     parts_of,
+    put_summary,
     task_for,
 )
 from dragoman.engine.history.cuts import Cut
@@ -135,7 +135,7 @@ def test_laws_6_and_9_hold_for_summaries(messages: tuple[Message, ...]) -> None:
     for asked in requests_of(messages):
         conversation = Conversation(asked)
         used = asked_again(asked, kept)
-        done = conversation if used is None else compacted(conversation, used).conversation
+        done = conversation if used is None else put_summary(conversation, used).conversation
         found = pair(done.messages)
         assert (found.orphans, found.unanswered) == ([], [])
         if used == used_before and not _speaks_late(asked):
@@ -176,7 +176,7 @@ def _summarises(conversation: Conversation) -> None:
     task = task_for(conversation, policy, None)
     if task is not None:
         list(parts_of(task.messages, policy))
-        compacted(conversation, UsedSummary(len(units_of(conversation.messages)) - 9, PrefixSummary("Short.", 9)))
+        put_summary(conversation, UsedSummary(len(units_of(conversation.messages)) - 9, PrefixSummary("Short.", 9)))
 
 
 WORK: dict[str, Callable[[Conversation], Any]] = {

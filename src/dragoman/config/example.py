@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import inspect
 
 from dragoman.config.build import CONFIG
-from dragoman.config.reference import ITEM, ReferenceRow, bare, reference
+from dragoman.config.reference import ITEM, ReferenceRow, reference, strip_bounds
 
 HEAD = """\
 # Dragoman: any conversation works on any model, and nothing is changed behind your back.
@@ -43,7 +43,7 @@ def _sections() -> Iterator[str]:
         name = field.encode_name
         about = next(row for row in rows if row.path == name)
         members = [row for row in rows if row.path.startswith((f"{name}.", f"{name}{ITEM}."))]
-        named = isinstance(bare(field.type), inspect.DictType) and bool(members)
+        named = isinstance(strip_bounds(field.type), inspect.DictType) and bool(members)
         yield _section(about, members, named)
 
 

@@ -57,7 +57,7 @@ def load(
     name = path.name if path is not None else None
     folder = path.parent if path is not None else Path()
     loaded = parse(text, file=name or "environment", known=known, variables=variables, folder=folder)
-    if missing := list(_missing(loaded)):
+    if missing := list(_find_missing(loaded)):
         raise InvalidConfig(missing)
     exposed = _warn_of_exposure(path, files, loaded)
     return replace(loaded, file=name, warnings=(*warnings, *loaded.warnings, *exposed))
@@ -109,7 +109,7 @@ def _own_mistakes(problems: Sequence[Problem], builder: Builder) -> list[Problem
     return [problem for problem in problems if not any(name in problem.message for name in names)]
 
 
-def _missing(loaded: Loaded) -> Iterator[Problem]:
+def _find_missing(loaded: Loaded) -> Iterator[Problem]:
     """Problems for files that the configuration names and that cannot be read."""
     for name, provider in loaded.config.providers.items():
         if provider.ca_file is None or os.access(provider.ca_file, os.R_OK):

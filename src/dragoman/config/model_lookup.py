@@ -79,7 +79,7 @@ def find_lead(config: Config, profiles: Profiles, name: str, client: str = "") -
     """Where a name leads. `client` is the dialect of who asks: it may decide which provider a bare name means."""
     name = asked_name(config, name)
     family = None if name in config.models else find_family(config, profiles, name, client)
-    meant = _meant(config, name, family)
+    meant = _find_meant(config, name, family)
     targets, reserved = _targets(config, meant)
     if family is not None and family.provider and find_target(config, meant) is None:
         found = find_target(config, f"{family.provider}/{name}")
@@ -94,7 +94,7 @@ def asked_name(config: Config, name: str) -> str:
     return name if name in config.models else strip_alias(name)
 
 
-def _meant(config: Config, name: str, family: FamilyChoice | None) -> str:
+def _find_meant(config: Config, name: str, family: FamilyChoice | None) -> str:
     """The name of the file that a name means, or the name itself.
 
     A beginning stands for a name only if no provider may run a model that is called so: `gpt-4o` is not the
@@ -218,7 +218,7 @@ def known_as(config: Config, name: str) -> str:
     """
     if name in config.models or "/" in name:
         return name
-    same = [alias for alias, model in _named(config) if _provider_name(model) == name]
+    same = [alias for alias, model in _list_named(config) if _provider_name(model) == name]
     return same[0] if len(same) == 1 else name
 
 
@@ -227,13 +227,13 @@ def _begun_as(config: Config, name: str) -> str:
     none, or several."""
     if not name:
         return ""
-    own = [alias for alias, _ in _named(config) if alias.startswith(name)]
-    theirs = [alias for alias, model in _named(config) if _provider_name(model).startswith(name)]
+    own = [alias for alias, _ in _list_named(config) if alias.startswith(name)]
+    theirs = [alias for alias, model in _list_named(config) if _provider_name(model).startswith(name)]
     found = own or theirs
     return found[0] if len(found) == 1 else ""
 
 
-def _named(config: Config) -> list[tuple[str, Model]]:
+def _list_named(config: Config) -> list[tuple[str, Model]]:
     return [(alias, model) for alias, model in config.models.items() if not is_pattern(alias)]
 
 

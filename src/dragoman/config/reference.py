@@ -75,7 +75,7 @@ def _rows(struct: inspect.StructType, path: str) -> Iterator[ReferenceRow]:
     for field in struct.fields:
         here = f"{path}.{field.encode_name}" if path else field.encode_name
         about = field.type.extra_json_schema or {} if isinstance(field.type, inspect.Metadata) else {}
-        inner = bare(field.type)
+        inner = strip_bounds(field.type)
         examples = about.get("examples", [])
         yield ReferenceRow(
             here,
@@ -93,14 +93,14 @@ def _inner_rows(kind: inspect.Type, path: str) -> Iterator[ReferenceRow]:
         yield from _rows(kind, path)
     elif isinstance(kind, inspect.UnionType):
         for choice in kind.types:
-            yield from _inner_rows(bare(choice), path)
+            yield from _inner_rows(strip_bounds(choice), path)
     elif isinstance(kind, inspect.VarTupleType):
-        yield from _inner_rows(bare(kind.item_type), f"{path}{ITEM}")
+        yield from _inner_rows(strip_bounds(kind.item_type), f"{path}{ITEM}")
     elif isinstance(kind, inspect.DictType):
-        yield from _inner_rows(bare(kind.value_type), f"{path}.{ENTRY}")
+        yield from _inner_rows(strip_bounds(kind.value_type), f"{path}.{ENTRY}")
 
 
-def bare(kind: inspect.Type) -> inspect.Type:
+def strip_bounds(kind: inspect.Type) -> inspect.Type:
     """A type without its `Meta`."""
     while isinstance(kind, inspect.Metadata):
         kind = kind.type
@@ -122,7 +122,7 @@ NAMES: dict[type, str] = {
 
 def type_name(kind: inspect.Type) -> str:
     """The name of a type, for readers."""
-    kind = bare(kind)
+    kind = strip_bounds(kind)
     if isinstance(kind, inspect.EnumType):
         return " \u00b7 ".join(f"`{member.value}`" for member in kind.cls)
     if isinstance(kind, inspect.UnionType):

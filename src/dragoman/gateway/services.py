@@ -24,10 +24,10 @@ from dragoman.gateway.models.live_models import LiveModels
 from dragoman.gateway.models.model_limits import ModelLimiter
 from dragoman.gateway.models.server_probes import ServerProbes
 from dragoman.gateway.records import metrics
-from dragoman.gateway.records.metrics import LiveFigures, MetricsSnapshot, summed
+from dragoman.gateway.records.metrics import LiveFigures, MetricsSnapshot, sum_snapshots
 from dragoman.gateway.records.metrics_board import BoardPlace
 from dragoman.gateway.records.records import Records
-from dragoman.gateway.records.store_spans import traced
+from dragoman.gateway.records.store_spans import trace_store
 from dragoman.gateway.records.stored_prompt_record import book_stored, record_stored
 from dragoman.gateway.state.kept_conversations import KeptConversations
 from dragoman.gateway.tools.tool_runs import GatewayTools
@@ -140,7 +140,7 @@ class Services:
         if self.records.spans is None:
             return opened.store
         self.records.spans.place = opened.store.place
-        return traced(opened.store)
+        return trace_store(opened.store)
 
     def _reconfigure(self, config: Config) -> None:
         self.records.reconfigure(config)
@@ -171,7 +171,7 @@ class Services:
         if self._place is None:
             return own
         self._place.write(own)  # before it is shown: nobody may show less later
-        return summed([own, *self._place.others()])
+        return sum_snapshots([own, *self._place.others()])
 
     def publish_metrics(self) -> None:
         """Let the other workers show the metrics of this one. Lessons are told by whoever is asked."""

@@ -17,7 +17,7 @@ from dragoman.engine.exchange.destination import D, Destination
 from dragoman.engine.exchange.lesson_book import CorrectedTargets, LessonRecord, remember
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import Recall, Recalled, StateToKeep
-from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, TokenScale, observed
+from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, TokenScale, observe_count
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.sent_prompts import SentBefore, SentPrompts
@@ -104,7 +104,7 @@ class StoredState(Generic[D]):
             counted = state.count()
             if counted is not None:
                 known = self._calibrations.find(state.calibration)
-                self._calibrations.put(state.calibration, observed(known, counted))
+                self._calibrations.put(state.calibration, observe_count(known, counted))
 
     async def keep_summary(self, caller: str, key: str, summary: PrefixSummary) -> None:
         """Keep a summary, unless there is one already."""

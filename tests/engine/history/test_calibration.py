@@ -32,7 +32,7 @@ from dragoman.engine.history.calibration import (
     TokenScale,
     calibration_key,
     can_be_estimated,
-    observed,
+    observe_count,
 )
 from dragoman.engine.history.sizes import BYTES_PER_TOKEN, bytes_per_token, estimate_tokens
 from dragoman.engine.history.trim_policy import TrimPolicy
@@ -53,7 +53,7 @@ FETCHED = ("mcp_servers", "venice_parameters", "search_parameters", "web_search_
 def known(*counts: tuple[float, int]) -> Calibration:
     made: Calibration | None = None
     for estimated, reported in counts:
-        made = observed(made, CountedTokens(estimated, reported))
+        made = observe_count(made, CountedTokens(estimated, reported))
     assert made is not None
     return made
 
@@ -222,7 +222,7 @@ def _judged(models: dict[str, list[_Counted]], seed: int) -> Iterator[tuple[Coun
         taught.sort(key=lambda one: _order(seed, one.identity))
         learnt: Calibration | None = None
         for one in taught[:TURNS]:
-            learnt = observed(learnt, one.count)
+            learnt = observe_count(learnt, one.count)
         assert learnt is not None
         for one in held_out:
             yield one.count, _error(AS_ESTIMATED, one.count), _error(learnt.scale(), one.count)

@@ -16,11 +16,11 @@ from dragoman.engine.history.compaction import (
     PrefixSummary,
     UsedSummary,
     compact_keys,
-    compacted,
     parts_of,
+    put_summary,
     task_for,
 )
-from dragoman.engine.history.importance import importance, ranked
+from dragoman.engine.history.importance import importance, rank_messages
 from dragoman.engine.history.units import units_of
 from dragoman.engine.library.adapt import read
 
@@ -38,7 +38,7 @@ def test_B17_importance_by_role_age_and_what_a_message_holds() -> None:
     assert importance([user("x" * 900)])[0] == 5.0 + 3.0
     assert importance([calls("a")])[0] > 7.0
     assert importance([results("ok", "a")])[0] == 3.0 + 4.0 + 0.02
-    assert ranked([user("a"), user("a")]) == [1, 0]
+    assert rank_messages([user("a"), user("a")]) == [1, 0]
 
 
 def test_B17_recent_messages_and_the_last_question_are_not_summarised() -> None:
@@ -56,7 +56,7 @@ def test_B17_one_summary_stands_before_the_recent_history() -> None:
     task = task_for(conversation, POLICY, None)
     assert task is not None
     units = compact_keys(conversation, POLICY)[task.key]
-    done = compacted(conversation, UsedSummary(units, PrefixSummary("It was long.", task.count))).conversation
+    done = put_summary(conversation, UsedSummary(units, PrefixSummary("It was long.", task.count))).conversation
     assert done.messages[0] is conversation.messages[0]
     first = done.messages[1].parts[0]
     assert isinstance(first, Text)
@@ -88,7 +88,7 @@ def test_a_very_long_history_does_not_become_very_many_requests() -> None:
 def test_pairs_hold_whatever_is_summarised(asked: Asked, count: int) -> None:
     conversation = read(asked.body, source=asked.dialect).conversation
     units = min(count, max(len(units_of(conversation.messages)) - 1, 0))
-    done = compacted(conversation, UsedSummary(units, PrefixSummary("Short.", 1))).conversation
+    done = put_summary(conversation, UsedSummary(units, PrefixSummary("Short.", 1))).conversation
     before, after = pair(conversation.messages), pair(done.messages)
     assert len(after.orphans) <= len(before.orphans)
     assert len(after.unanswered) <= len(before.unanswered)

@@ -20,7 +20,7 @@ from dragoman.conversation.parts import Call, Inline, Media, MediaKind, Reasonin
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.sizes import MARKER
 from dragoman.engine.history.trim_policy import TrimPolicy
-from dragoman.engine.history.trimming import TrimmedHistory, TrimRequest, measured, measured_for, trim
+from dragoman.engine.history.trimming import TrimmedHistory, TrimRequest, measure, measure_for, trim
 from dragoman.engine.history.units import UnitKind, units_of
 from dragoman.engine.library.adapt import read
 
@@ -31,8 +31,8 @@ def trimmed(messages: tuple[Message, ...], policy: TrimPolicy, cuts: tuple[Cut, 
 
 def tokens(messages: tuple[Message, ...], policy: TrimPolicy, whole: tuple[Message, ...] | None = None) -> float:
     """The turns of a conversation, as estimated for the `whole` of which they are left."""
-    scale = measured_for(Conversation(whole or messages), TrimRequest(policy), "").bytes_per_token
-    seen = measured(Conversation(messages), scale)
+    scale = measure_for(Conversation(whole or messages), TrimRequest(policy), "").bytes_per_token
+    seen = measure(Conversation(messages), scale)
     turns = [size.total for size, message in zip(seen.sizes, messages, strict=True) if message.role != Role.SYSTEM]
     return sum(turns) / scale
 
@@ -102,7 +102,7 @@ def test_C34_old_messages_are_shortened_and_results_more_than_others() -> None:
         user("now"),
     )
     policy = TrimPolicy(max_history_tokens=2_500, old_message_max_tokens=400, old_tool_result_max_tokens=100)
-    scale = measured_for(Conversation(messages), TrimRequest(policy), "").bytes_per_token
+    scale = measure_for(Conversation(messages), TrimRequest(policy), "").bytes_per_token
     done = trimmed(messages, policy)
     question, answer = kept(done)[0], kept(done)[2].parts[0]
     assert words(question).endswith(MARKER)
@@ -241,8 +241,8 @@ def test_C35_the_last_exchange_and_the_first_words_are_sent_beyond_the_budget_an
 
 def shortest(unit: tuple[Message, ...], whole: tuple[Message, ...], policy: TrimPolicy) -> float:
     """What a unit costs if each of its texts has the fewest tokens that a shortened message may have."""
-    scale = measured_for(Conversation(whole), TrimRequest(policy), "").bytes_per_token
-    return sum(min(size.total, max(size.fixed, 50 * scale)) for size in measured(Conversation(unit)).sizes) / scale
+    scale = measure_for(Conversation(whole), TrimRequest(policy), "").bytes_per_token
+    return sum(min(size.total, max(size.fixed, 50 * scale)) for size in measure(Conversation(unit)).sizes) / scale
 
 
 def test_C37_statistics_and_notes_tell_what_was_cut() -> None:

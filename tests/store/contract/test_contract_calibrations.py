@@ -6,10 +6,10 @@ import asyncio
 
 from tests.store.contract.backends import Backend
 
-from dragoman.engine.history.calibration import Calibration, CountedTokens, observed
+from dragoman.engine.history.calibration import Calibration, CountedTokens, observe_count
 
-ONE = observed(None, CountedTokens(1_000, 1_300))
-TWO = observed(ONE, CountedTokens(2_000, 2_600))
+ONE = observe_count(None, CountedTokens(1_000, 1_300))
+TWO = observe_count(ONE, CountedTokens(2_000, 2_600))
 DAY = 86_400
 
 

@@ -77,7 +77,7 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], err: bool) -> None
     from rich.text import Text
 
     console = rich_console(err)
-    widths = _fit(list(zip(head, *rows, strict=True)), console.width - _GAP * len(head))
+    widths = _fit_columns(list(zip(head, *rows, strict=True)), console.width - _GAP * len(head))
     if widths is None:
         _list(head, rows, console.width, err)
         return
@@ -89,7 +89,7 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], err: bool) -> None
     console.print(table)
 
 
-def _fit(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
+def _fit_columns(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
     """The width of each column, at least that of its longest word; None if there is no room for that. The columns with
     the longest sentences give way first."""
     widths = [max(map(len, column)) for column in columns]

@@ -33,7 +33,7 @@ def with_betas(
     given = list(dict.fromkeys([use.names.get(name, name) for name in written]))
     named = {name[:-_DATE]: name for name in given}
     missing: dict[str, str] = {}
-    for name in _needed(conversation, use, ask):
+    for name in _find_needed(conversation, use, ask):
         if name[:-_DATE] not in named:
             missing.setdefault(name[:-_DATE], name)
     if not missing and given == written:
@@ -41,7 +41,7 @@ def with_betas(
     return {**headers, use.header: ",".join([*given, *missing.values()])}
 
 
-def _needed(conversation: Conversation, use: BetaUse, ask: Ask | None) -> Iterator[str]:
+def _find_needed(conversation: Conversation, use: BetaUse, ask: Ask | None) -> Iterator[str]:
     """Tools come first: of two dates of one beta the tool's is meant."""
     for tool in conversation.tools:
         if isinstance(tool, NativeTool) and tool.kind in use.tools:
@@ -49,7 +49,7 @@ def _needed(conversation: Conversation, use: BetaUse, ask: Ask | None) -> Iterat
     extras = conversation.extras.fields if conversation.extras is not None else {}
     for field, value in extras.items():
         if field in use.marks:
-            yield from _marked(value, use.marks[field])
+            yield from _find_marked(value, use.marks[field])
     form = conversation.settings.response_format
     if form is not None and form.wire_form in use.fields:
         yield use.fields[form.wire_form]
@@ -57,7 +57,7 @@ def _needed(conversation: Conversation, use: BetaUse, ask: Ask | None) -> Iterat
         return
     for field in use.read_fields:
         if field in ask.members and field not in extras:
-            yield from _marked(bytes(ask.members[field]), use.marks[field])
+            yield from _find_marked(bytes(ask.members[field]), use.marks[field])
     if use.cache_scope and any(map(names_scope, hints_of(_without_bare(conversation, ask)))):
         yield use.cache_scope
 
@@ -75,7 +75,7 @@ def _without_bare(conversation: Conversation, ask: Ask) -> Conversation:
     return replace(conversation, messages=tuple([one for one in conversation.messages if not 0 <= one.at < end]))
 
 
-def _marked(value: bytes, marks: tuple[tuple[bytes, str], ...]) -> Iterator[str]:
+def _find_marked(value: bytes, marks: tuple[tuple[bytes, str], ...]) -> Iterator[str]:
     """The betas of what a field holds. The field's own is not needed if all that it holds has another: one edit."""
     found = [name for mark, name in marks if mark and mark in value]
     yield from found

@@ -24,26 +24,26 @@ from dragoman.engine.compile.content_checks import require_content, require_know
 from dragoman.engine.compile.continued_repairs import ContinuedRepairs
 from dragoman.engine.compile.envelopes import with_header_members
 from dragoman.engine.compile.plan import Plan, RuleStep, client_of, plan, serving_target
-from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restored
-from dragoman.engine.compile.refusal_places import found_in, with_place
+from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restore_reasoning
+from dragoman.engine.compile.refusal_places import find_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
     HistoryChoice,
     clearing,
-    fulfilled,
+    fulfil_choice,
     history_choice,
     history_choice_rule,
 )
-from dragoman.engine.history.compaction import UsedSummary, compacted, history_summary
+from dragoman.engine.history.compaction import UsedSummary, history_summary, put_summary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.result_clearing import clear_results
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
 from dragoman.engine.tool_runs.approvals import with_settled
-from dragoman.engine.tool_runs.kept_runs import restored_runs
+from dragoman.engine.tool_runs.kept_runs import restore_runs
 from dragoman.engine.tool_runs.run_functions import (
     RunnableTool,
     WantedTool,
@@ -194,9 +194,9 @@ class _Compilation:
         if options.runs or options.kept_runs:
             functions = {one.name: one for run in options.runs for one in (*run.functions, *run.catalogue)}
             self.conversation = with_settled(self.conversation, ask.dialect, options.kept_runs, functions)
-            self.conversation = restored_runs(self.conversation, ask.dialect, options.kept_runs, functions)
+            self.conversation = restore_runs(self.conversation, ask.dialect, options.kept_runs, functions)
         if options.kept:
-            done = restored(self.conversation, ask.dialect, options.kept, self.facts)
+            done = restore_reasoning(self.conversation, ask.dialect, options.kept, self.facts)
             self.conversation = done.conversation
             self.put_back = PutBack(done.notes) if done.notes else None
         if options.runs:
@@ -253,7 +253,7 @@ class _Compilation:
             cleared = clear_results(self.conversation, policy, self._bytes_per_token())
             self.changes += self._entries(history_trim, cleared.notes)
             self.conversation = cleared.conversation
-        done = fulfilled(self.conversation, choice, self.facts, policy is not None)
+        done = fulfil_choice(self.conversation, choice, self.facts, policy is not None)
         self.changes += self._entries(history_choice_rule, done.notes)
         self.conversation = done.conversation
 
@@ -262,7 +262,7 @@ class _Compilation:
         return scale if history is None else scale / history.tokens_per_estimate
 
     def _sum_up(self, summary: UsedSummary) -> None:
-        summed_up = compacted(self.conversation, summary)
+        summed_up = put_summary(self.conversation, summary)
         self._enter(history_summary, summed_up.notes)
         self.conversation = summed_up.conversation
 
@@ -473,7 +473,7 @@ class _Compilation:
         try:
             return render(self.conversation, writing, self.ask if self.same else None)
         except Unrepresentable as fault:
-            raise with_place(fault, self.ask, found_in(fault, self.conversation, render, writing)) from None
+            raise with_place(fault, self.ask, find_in(fault, self.conversation, render, writing)) from None
 
     def _writing(self, dialect: Dialect) -> RenderOptions:
         """How the body is written: streamed or whole, and asking for its usage or not."""

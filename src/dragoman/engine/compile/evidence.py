@@ -48,7 +48,7 @@ class Watched:
         return self._facts.setting(name)
 
 
-def watched(context: Context) -> tuple[Context, Watched]:
+def watch_facts(context: Context) -> tuple[Context, Watched]:
     """The same context for a rule, and the list of the facts that it reads."""
     watching = Watched(context.facts)
     return replace(context, facts=cast(Facts, watching)), watching

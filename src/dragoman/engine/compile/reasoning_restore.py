@@ -126,7 +126,7 @@ def _words_key(message: Message) -> str:
     return text_key("".join([part.text for part in message.parts if type(part) is Text]))
 
 
-def restored(conversation: Conversation, client: str, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
+def restore_reasoning(conversation: Conversation, client: str, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
     """The conversation with the state put back that the target may have, and a note for each turn that got some.
     `client`: its dialect."""
     takes_pieces = client == facts.dialect
@@ -137,11 +137,11 @@ def restored(conversation: Conversation, client: str, kept: Mapping[str, KeptPar
     """Proofs of thinking, and blocks, in messages before this one, of the same turn."""
     lone: set[int] = set()
     for message in conversation.messages:
-        found = _found(message, before, kept, facts)
+        found = _find_kept(message, before, kept, facts)
         thinking = _thinking(found, facts)
         if thinking and messages and _is_nothing_but_copy(messages[-1], _words(thinking)):
             messages.pop()
-        messages.append(_restored(message, before, kept, facts, takes_pieces, brought=brought) if found else message)
+        messages.append(_restore(message, before, kept, facts, takes_pieces, brought=brought) if found else message)
         if _is_model(message):
             brought |= proofs_of(messages[-1].parts)
         else:
@@ -206,7 +206,7 @@ class PutBack:
         """The notes of a rule without those on thinking that it left out again. What it made of it is an addition."""
         found: list[Note] = []
         for note in notes:
-            lost = _lost(note)
+            lost = _list_lost(note)
             if not lost or any(self._ours.isdisjoint(_marks(part)) for part in lost):
                 found.append(note)
             elif note.after is None or note.part is None:
@@ -227,7 +227,7 @@ class PutBack:
         ]
 
 
-def _lost(note: Note) -> list[Part]:
+def _list_lost(note: Note) -> list[Part]:
     """The parts that a note says are gone or changed."""
     if note.part is not None or not isinstance(note.before, Message):
         return [] if note.part is None else [note.part]
@@ -248,7 +248,9 @@ kept_reasoning = report_only(
 )
 
 
-def _found(message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts) -> list[KeptParts]:
+def _find_kept(
+    message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts
+) -> list[KeptParts]:
     """What was kept for a turn of the model."""
     if message.role is not Role.ASSISTANT:
         return []
@@ -264,7 +266,7 @@ def _is_nothing_but_copy(message: Message, words: str) -> bool:
     return message.role is Role.ASSISTANT and all(type(part) is Text and is_copy(part, words) for part in message.parts)
 
 
-def _restored(
+def _restore(
     message: Message,
     before: Message | None,
     kept: Mapping[str, KeptParts],
@@ -275,12 +277,12 @@ def _restored(
 ) -> Message:
     """`takes_pieces`: thinking that the client brought back in pieces goes out in them. `brought`: the proofs of
     thinking, and the blocks, that stand before it in the same turn."""
-    found = _found(message, before, kept, facts)
+    found = _find_kept(message, before, kept, facts)
     of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
     held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
-    parts = _completed(message.parts, found)
+    parts = _complete(message.parts, found)
     last = next((part for part in reversed(parts) if type(part) is Text and not part.blank), None)
-    signed = [_signed(part, held, of_words if part is last else (), facts) for part in parts]
+    signed = [_sign(part, held, of_words if part is last else (), facts) for part in parts]
     parts = _without_twins(signed)
     thinking = [part for part in _thinking(found, facts) if part.state is None or proof_of(part.state) not in brought]
     parts = _with_thinking(parts, thinking, facts.reasoning_field, takes_pieces)
@@ -405,7 +407,7 @@ def _between_tags(text: str, words: str) -> bool:
     )
 
 
-def _completed(parts: tuple[Part, ...], found: list[KeptParts]) -> tuple[Part, ...]:
+def _complete(parts: tuple[Part, ...], found: list[KeptParts]) -> tuple[Part, ...]:
     """Thinking whose proof came back without its words gets them again.
 
     Some clients keep only the last piece of a field that they do not know: the proof, and the end of the words.
@@ -457,7 +459,7 @@ def _thinking(found: list[KeptParts], facts: Facts) -> list[Reasoning]:
     ]
 
 
-def _signed(part: Part, kept: Mapping[str, KeptParts], of_words: KeptParts, facts: Facts) -> Part:
+def _sign(part: Part, kept: Mapping[str, KeptParts], of_words: KeptParts, facts: Facts) -> Part:
     if not isinstance(part, (Call, Text)) or part.signature is not None:
         return part
     held = kept.get(part.id, ()) if isinstance(part, Call) else of_words

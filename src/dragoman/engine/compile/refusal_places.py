@@ -39,7 +39,7 @@ def _note(fault: Unrepresentable, conversation: Conversation) -> Note | None:
     return Note("", message=found[0]) if found else None
 
 
-def found_in(
+def find_in(
     fault: Unrepresentable, conversation: Conversation, render: RenderRequest, options: RenderOptions
 ) -> Note | None:
     """What a codec refuses with the same words when it stands alone. None if the fault itself says what it means."""
@@ -47,7 +47,7 @@ def found_in(
         return None
     for alone, note in _pieces(conversation):
         if _refusal(alone, render, options) == fault.message:
-            return _narrowed(fault, note, render, options)
+            return _narrow(fault, note, render, options)
     return None
 
 
@@ -63,7 +63,7 @@ def _pieces(conversation: Conversation) -> Iterator[tuple[Conversation, Note]]:
         yield Conversation((_WORDS,), extras=conversation.extras), Note("", key=field.replace(".", "/"))
 
 
-def _narrowed(fault: Unrepresentable, note: Note, render: RenderRequest, options: RenderOptions) -> Note:
+def _narrow(fault: Unrepresentable, note: Note, render: RenderRequest, options: RenderOptions) -> Note:
     """The part of the message that is refused alone, else the message."""
     message = note.message
     for part in message.parts if message is not None else ():

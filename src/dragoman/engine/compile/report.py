@@ -50,10 +50,10 @@ def _only(after: Any) -> Any:
 def body_repairs(ask: Ask) -> list[Change]:
     """What was done before the request could be read: mended text, and the object around it taken off."""
     found = [Change(UNREADABLE, "", sentence, str(Loss.CONTENT)) for sentence in ask.repairs]
-    return found if ask.wrapper is None else [*found, _unwrapped(ask.wrapper)]
+    return found if ask.wrapper is None else [*found, _report_wrapper(ask.wrapper)]
 
 
-def _unwrapped(wrapper: RequestWrapper) -> Change:
+def _report_wrapper(wrapper: RequestWrapper) -> Change:
     did = f"sent the request that stands in {wrapper.at[1:]}"
     if wrapper.lost:
         did += f", without {', '.join(wrapper.lost[:_SHOWN])}"

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.traits import observe
 from dragoman.engine.compile.compiler import READ_BY_THE_COMPILER, Options, compile_by
-from dragoman.engine.compile.evidence import watched
+from dragoman.engine.compile.evidence import watch_facts
 from dragoman.engine.compile.plan import client_of, context_for, plan, plan_for
-from dragoman.engine.compile.reasoning_restore import restored
+from dragoman.engine.compile.reasoning_restore import restore_reasoning
 from dragoman.engine.exchange.corrections import Patch
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.profiles.doubts import DOUBTS, settle_doubts
@@ -80,13 +80,13 @@ def _merged(patches: list[Patch]) -> Patch:
 def _read_by_rules_that_act(ask: Ask, context: Context, options: Options) -> set[str]:
     """The names of the facts that were read by those rules which change this conversation."""
     context = replace(context, media=options.media)
-    conversation = restored(ask.conversation, ask.dialect, options.kept, context.facts).conversation
+    conversation = restore_reasoning(ask.conversation, ask.dialect, options.kept, context.facts).conversation
     traits = observe(conversation)
     found: set[str] = set()
     for rule in plan_for(context).rules:
         if not rule.looks_for & traits:
             continue
-        seen, reading = watched(context)
+        seen, reading = watch_facts(context)
         rule.is_called_for(seen)
         done = rule.repair(conversation, seen)
         if done.conversation is not conversation:

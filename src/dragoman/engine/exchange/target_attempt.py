@@ -29,7 +29,7 @@ from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import AttemptFailed, FoundSummary, Recall, Recalled
 from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.history.client_choice import chosen_policy, forbids_cuts, history_choice
-from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
+from dragoman.engine.history.compaction import UsedSummary, compact_keys, put_summary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
 from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut
@@ -232,7 +232,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         """The keys of cuts of the history, which begins with the summary if there is one."""
         sent = ask.conversation
         if found is not None:
-            sent = compacted(sent, self._used(found)).conversation
+            sent = put_summary(sent, self._used(found)).conversation
         return cut_keys(sent, self.destination.name, policy)
 
     def _used(self, found: FoundSummary) -> UsedSummary:

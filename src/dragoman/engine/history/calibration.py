@@ -64,13 +64,13 @@ class Calibration(msgspec.Struct, frozen=True, gc=False, array_like=True):
         x, y = self.estimated / self.weight, self.reported / self.weight
         spread = max(0.0, self.squares / self.weight - x * x)
         prior = _PRIOR * x * x
-        slope = _bounded((self.products / self.weight - x * y + prior) / (spread + prior))
+        slope = _bound((self.products / self.weight - x * y + prior) / (spread + prior))
         if y < slope * x:
-            return TokenScale(_bounded(y / x))
+            return TokenScale(_bound(y / x))
         return TokenScale(slope, y - slope * x)
 
 
-def observed(known: Calibration | None, counted: CountedTokens) -> Calibration:
+def observe_count(known: Calibration | None, counted: CountedTokens) -> Calibration:
     """What is known after one more request. A count that no line explains is taken as the nearest that one does."""
     known = known or Calibration()
     x = max(1.0, counted.estimated)
@@ -86,7 +86,7 @@ def observed(known: Calibration | None, counted: CountedTokens) -> Calibration:
     )
 
 
-def _bounded(slope: float) -> float:
+def _bound(slope: float) -> float:
     return min(max(slope, _LEAST_SLOPE), _MOST_SLOPE)
 
 

@@ -16,7 +16,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.engine.history.compaction import CompactPolicy, parts_of
 from dragoman.engine.history.importance import words_of
 from dragoman.engine.history.sizes import BYTES_PER_TOKEN
-from dragoman.engine.history.trimming import measured
+from dragoman.engine.history.trimming import measure
 
 HEADINGS = ("## Task", "## Decisions", "## Facts", "## Work done", "## Open")
 LONGEST_SUMMARY = 8_192
@@ -77,4 +77,4 @@ def stand_in(text: str) -> str:
 
 def replaced_units(conversation: Conversation) -> int:
     """How many units a summary takes the place of, if the model goes on at once: all but the last."""
-    return max(0, len(measured(conversation).units) - 1)
+    return max(0, len(measure(conversation).units) - 1)

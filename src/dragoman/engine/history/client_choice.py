@@ -118,15 +118,15 @@ def _clear_policy(edit: _ClearToolUses) -> ClearPolicy:
     in_tokens = edit.trigger.type == "input_tokens"
     at_least = edit.clear_at_least
     return ClearPolicy(
-        above_tokens=_bounded(edit.trigger) if in_tokens else None,
-        above_uses=None if in_tokens else _bounded(edit.trigger),
-        keep=_bounded(edit.keep),
-        at_least=_bounded(at_least) if at_least is not None else 0,
+        above_tokens=_bound(edit.trigger) if in_tokens else None,
+        above_uses=None if in_tokens else _bound(edit.trigger),
+        keep=_bound(edit.keep),
+        at_least=_bound(at_least) if at_least is not None else 0,
         spared=frozenset(edit.exclude_tools or ()),
     )
 
 
-def _bounded(amount: _Amount) -> int:
+def _bound(amount: _Amount) -> int:
     """JSON allows numbers that no calculation can take."""
     return min(max(0, amount.value), MOST_TOKENS)
 
@@ -150,7 +150,7 @@ def clearing(choice: HistoryChoice, facts: Facts, extras: Extras | None) -> Clea
     return None if choice.clear is None or _goes_out(MANAGEMENT, extras, facts) else choice.clear
 
 
-def fulfilled(conversation: Conversation, choice: HistoryChoice, facts: Facts, clears: bool) -> Rewrite:
+def fulfil_choice(conversation: Conversation, choice: HistoryChoice, facts: Facts, clears: bool) -> Rewrite:
     """The request without the fields that the target does not take and that we honour in its place."""
     extras = conversation.extras
     if extras is None:
@@ -160,7 +160,7 @@ def fulfilled(conversation: Conversation, choice: HistoryChoice, facts: Facts, c
         done = "the history is trimmed here if it outgrows the window" if choice.cut else "the history is not trimmed"
         notes.append(Note(f"honoured {TRUNCATION}: {done}", key=TRUNCATION, before=extras.fields[TRUNCATION]))
     if clears:
-        notes.append(_managed(choice, extras))
+        notes.append(_note_managed(choice, extras))
     if not notes:
         return Rewrite(conversation)
     gone = {note.key for note in notes}
@@ -172,7 +172,7 @@ def _is_honoured(choice: HistoryChoice, facts: Facts, extras: Extras) -> bool:
     return not _goes_out(TRUNCATION, extras, facts) and (not choice.cut or facts.context_window > 0)
 
 
-def _managed(choice: HistoryChoice, extras: Extras) -> Note:
+def _note_managed(choice: HistoryChoice, extras: Extras) -> Note:
     before = extras.fields[MANAGEMENT]
     if not choice.undone:
         return Note(f"honoured {MANAGEMENT}: old results are cleared here", key=MANAGEMENT, before=before)

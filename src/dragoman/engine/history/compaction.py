@@ -22,10 +22,10 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.engine.history.cuts import Measured, PrefixDigests
-from dragoman.engine.history.importance import ranked, words_of
+from dragoman.engine.history.importance import rank_messages, words_of
 from dragoman.engine.history.sizes import BYTES_PER_TOKEN, size_of
 from dragoman.engine.history.trim_policy import MOST_TOKENS, TokenLimit
-from dragoman.engine.history.trimming import measured
+from dragoman.engine.history.trimming import measure
 from dragoman.engine.history.units import Unit, UnitKind
 from dragoman.profiles.prices import TokenPrice
 from dragoman.rules.rule import report_only
@@ -98,7 +98,7 @@ class CompactTask(msgspec.Struct, frozen=True):
 
 def compact_keys(conversation: Conversation, policy: CompactPolicy) -> Mapping[str, int]:
     """The keys of summaries that may stand for a prefix, and how many units each stands for; the longest first."""
-    seen = measured(conversation)
+    seen = measure(conversation)
     digests = PrefixDigests(seen)
     count = len(seen.units)
     found = [(compact_key(digests.of(units), policy), units) for units in range(max(1, count - _MOST_KEYS), count)]
@@ -109,10 +109,10 @@ def compact_key(digest: str, policy: CompactPolicy) -> str:
     return blake2b(msgspec.json.encode(("summary", digest, policy.model)), digest_size=16).hexdigest()
 
 
-def compacted(conversation: Conversation, used: UsedSummary) -> Rewrite:
+def put_summary(conversation: Conversation, used: UsedSummary) -> Rewrite:
     """The conversation with a summary in place of its first units. Instructions among them stay."""
     units, summary = used.units, used.summary
-    seen = measured(conversation)
+    seen = measure(conversation)
     gone = [unit for unit in seen.units[:units] if unit.kind is not UnitKind.SYSTEM]
     if not gone:
         return Rewrite(conversation)
@@ -138,7 +138,7 @@ def _messages(seen: Measured, unit: Unit) -> Sequence[Message]:
 
 def task_for(conversation: Conversation, policy: CompactPolicy, used: UsedSummary | None) -> CompactTask | None:
     """What is worth summarising now; None if the rest is short enough. `used` is the summary that there is."""
-    seen = measured(conversation)
+    seen = measure(conversation)
     since = used.units if used is not None else 0
     since_then = zip(seen.units[since:], seen.costs[since:], strict=True)
     size = sum([cost for unit, cost in since_then if unit.kind is not UnitKind.SYSTEM])
@@ -190,16 +190,16 @@ def _part(messages: Sequence[Message], budget: int, policy: CompactPolicy) -> st
     """A part within its budget: what matters least is clipped first."""
     lines = [f"{message.role}: {words_of(message)}" for message in messages]
     total = sum(map(len, lines))
-    for at in reversed(ranked(messages)):
+    for at in reversed(rank_messages(messages)):
         if total <= budget:
             break
-        clipped = _clipped(lines[at], policy, budget // len(lines))
+        clipped = _clip(lines[at], policy, budget // len(lines))
         total -= len(lines[at]) - len(clipped)
         lines[at] = clipped
     return "\n\n".join(lines)[:budget]
 
 
-def _clipped(text: str, policy: CompactPolicy, longest: int) -> str:
+def _clip(text: str, policy: CompactPolicy, longest: int) -> str:
     lines = text.split("\n")
     if len(lines) > policy.clip_first + policy.clip_last + 1:
         last = lines[len(lines) - policy.clip_last :] if policy.clip_last else []

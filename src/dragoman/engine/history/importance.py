@@ -27,7 +27,7 @@ def importance(messages: Sequence[Message]) -> list[float]:
     return [_score(message) * _DECAY ** (count - 1 - at) for at, message in enumerate(messages)]
 
 
-def ranked(messages: Sequence[Message]) -> list[int]:
+def rank_messages(messages: Sequence[Message]) -> list[int]:
     """The places of the messages, the most important first; equals in their order."""
     scores = importance(messages)
     return sorted(range(len(messages)), key=lambda at: -scores[at])

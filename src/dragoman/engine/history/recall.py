@@ -12,7 +12,7 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.history.cuts import PrefixDigests
 from dragoman.engine.history.trim_policy import MOST_TOKENS, TrimPolicy
-from dragoman.engine.history.trimming import TrimRequest, measured
+from dragoman.engine.history.trimming import TrimRequest, measure
 from dragoman.engine.history.units import UnitKind
 
 _MOST_KEYS = 256
@@ -29,7 +29,7 @@ def may_need_cut(ask: Ask, policy: TrimPolicy) -> bool:
 
 def cut_keys(conversation: Conversation, target: str, policy: TrimPolicy) -> Iterator[str]:
     """The keys under which a cut of an earlier turn may be kept, the longest prefix first."""
-    seen = measured(conversation)
+    seen = measure(conversation)
     digests = PrefixDigests(seen)
     sent = [place for place, unit in enumerate(seen.units, 1) if unit.continues or unit.kind is not UnitKind.ASSISTANT]
     found = [digests.of(units) for units in sent[-_MOST_KEYS:]]

@@ -219,7 +219,7 @@ class SessionTurns:
             return CacheOutcome(session, saved=saved)
         self._turns.move_to_end(key)
         least = max(LEAST_TOKENS, request.facts.cache_minimum)
-        resent = _resent(turn, usage, price, least) if turn.tokens - usage.cached >= LEAST_TOKENS else 0
+        resent = _count_resent(turn, usage, price, least) if turn.tokens - usage.cached >= LEAST_TOKENS else 0
         before = replace(turn) if resent else turn
         known, weight, turn.target = len(turn.messages), turn.weight, destination.name
         if made is not None:
@@ -297,7 +297,7 @@ def price_of(tokens: int, price: TokenPrice | None) -> float | None:
     return tokens * price.resending * PER_MILLION
 
 
-def _resent(before: SentTurn, usage: Usage, price: TokenPrice | None, least: int) -> int:
+def _count_resent(before: SentTurn, usage: Usage, price: TokenPrice | None, least: int) -> int:
     """Tokens that were in the cache and were not read from it. `least`: the shortest prompt that the provider keeps."""
     had = min(before.tokens, usage.input)
     missed = had - usage.cached

@@ -187,7 +187,7 @@ class StoredPromptBook:
             return self._bound()
         self._sessions.move_to_end(use.session)
         orders: list[Order] = []
-        shared = _shared(known.marks, use.marks)
+        shared = _count_shared(known.marks, use.marks)
         gap = now - known.at
         if known.stored is not None and (use.has_left or use.was_refused or known.until <= now):
             if use.has_left:
@@ -280,7 +280,7 @@ def with_stored(request: CompiledRequest, form: StoredPromptForm, stored: Stored
     return replace(request, body=body, changes=(*request.changes, change))
 
 
-def _shared(old: Sequence[int], new: Sequence[int]) -> int:
+def _count_shared(old: Sequence[int], new: Sequence[int]) -> int:
     """How many of the head and the turns are the same."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((at for at, (was, is_now) in pairs if was != is_now), min(len(old), len(new)))

@@ -82,17 +82,17 @@ class TrimmedHistory(msgspec.Struct, frozen=True):
     statistics: TrimStatistics | None
 
 
-def measured(conversation: Conversation, bytes_per_token: float = BYTES_PER_TOKEN, fixed_tokens: float = 0) -> Measured:
+def measure(conversation: Conversation, bytes_per_token: float = BYTES_PER_TOKEN, fixed_tokens: float = 0) -> Measured:
     messages = conversation.messages
     fixed = fixed_size(conversation) + int(fixed_tokens * bytes_per_token)
     units, sizes = units_of(messages), sizes_of(messages)
     return Measured(messages, units, sizes, unit_costs(units, sizes), fixed, bytes_per_token)
 
 
-def measured_for(conversation: Conversation, request: TrimRequest, model: str) -> Measured:
+def measure_for(conversation: Conversation, request: TrimRequest, model: str) -> Measured:
     """A conversation measured as a model counts. No more of it is looked at than any request with a cut has."""
     found = bytes_per_token(conversation.messages, model, _sampled(conversation, request.policy))
-    return measured(conversation, found / request.tokens_per_estimate, request.fixed_tokens)
+    return measure(conversation, found / request.tokens_per_estimate, request.fixed_tokens)
 
 
 def _sampled(conversation: Conversation, policy: TrimPolicy) -> int:
@@ -107,7 +107,7 @@ def _sampled(conversation: Conversation, policy: TrimPolicy) -> int:
 
 def trim(conversation: Conversation, request: TrimRequest, model: str = "") -> TrimmedHistory:
     """The conversation within its budget; the same object if it fits. `model` is the target's."""
-    seen = measured_for(conversation, request, model)
+    seen = measure_for(conversation, request, model)
     cut = find_cut(seen, request.policy, request.cuts, request.break_even)
     if cut is None:
         return TrimmedHistory(Rewrite(conversation), None, None)
@@ -133,7 +133,7 @@ def _apply(cut: Cut, seen: Measured) -> tuple[list[Message], list[Note], int]:
             leaving.append(place)
             continue
         if leaving:
-            notes.append(_dropped(leaving, seen))
+            notes.append(_note_dropped(leaving, seen))
             leaving = []
         limit = cut.limits.get(place)
         if limit is None:
@@ -145,7 +145,7 @@ def _apply(cut: Cut, seen: Measured) -> tuple[list[Message], list[Note], int]:
     return messages, notes, cost
 
 
-def _dropped(places: Sequence[int], seen: Measured) -> Note:
+def _note_dropped(places: Sequence[int], seen: Measured) -> Note:
     """The note about turns that leave and that stood one behind the other."""
     before = seen.messages[seen.units[places[0]].start : seen.units[places[-1]].end]
     tokens = _tokens(sum([seen.costs[place] for place in places]), seen)
@@ -161,7 +161,7 @@ def _shorten(unit: Unit, limit: Limit, seen: Measured, messages: list[Message], 
         cost = shortened_size(size, message, limit)
         total += cost
         if cost < size.total:
-            short = replace(message, parts=_shortened_parts(message.parts, cost - size.fixed))
+            short = replace(message, parts=_shorten_parts(message.parts, cost - size.fixed))
             did = f"shortened from about {_tokens(size.total, seen)} to {_tokens(cost, seen)} tokens to fit the budget"
             notes.append(Note(did, message, before=message, after=short))
             message = short
@@ -169,7 +169,7 @@ def _shorten(unit: Unit, limit: Limit, seen: Measured, messages: list[Message], 
     return total
 
 
-def _shortened_parts(parts: Sequence[Part], room: int) -> tuple[Part, ...]:
+def _shorten_parts(parts: Sequence[Part], room: int) -> tuple[Part, ...]:
     """Parts whose plain texts share `room` bytes beside their markers: the first get what they need."""
     if len(parts) == 1:
         return (_shortened(parts[0], room),)
@@ -182,13 +182,13 @@ def _shortened_parts(parts: Sequence[Part], room: int) -> tuple[Part, ...]:
 
 def _shortened(part: Part, room: int) -> Part:
     if type(part) is Text and is_plain(part):
-        return _shortened_text(part, room)
+        return _shorten_text(part, room)
     if type(part) is Result:
-        return replace(part, parts=_shortened_parts(part.parts, room))
+        return replace(part, parts=_shorten_parts(part.parts, room))
     return part
 
 
-def _shortened_text(text: Text, room: int) -> Text:
+def _shorten_text(text: Text, room: int) -> Text:
     if plain_size(text) <= room:
         return text
     if b"\\" not in text.literal and text.literal.isascii():  # each byte is a character of its own

@@ -143,12 +143,12 @@ def as_bytes(request: Request) -> bytes:
     if isinstance(request, str):
         return request.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes its escape
     try:
-        return _encoded(request)
+        return _encode(request)
     except (TypeError, ValueError, RecursionError) as fault:
         raise MalformedRequest(f"the request cannot be written as JSON: {fault}") from None
 
 
-def _encoded(request: Mapping[str, Any]) -> bytes:
+def _encode(request: Mapping[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(request)
     except UnicodeEncodeError:  # the same escape, which the reader repairs and reports

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.engine.compile.evidence import evidence, reasons, value_of, watched
+from dragoman.engine.compile.evidence import evidence, reasons, value_of, watch_facts
 from dragoman.engine.compile.plan import CERTAIN_CLIENT, EXPECTING_CLIENT, plan
 from dragoman.engine.compile.unseen_content import unseen_content
 from dragoman.engine.library.adapt import BUILTIN, choose
@@ -61,7 +61,7 @@ def explain_target(target: Target, profiles: Profiles, names: Container[str] | N
     certain = plan(target, CERTAIN_CLIENT)
     careful = plan(target, EXPECTING_CLIENT)
     explained = [
-        _explained(rule, group, careful.context, target, profiles, doubtful=rule not in certain.rules)
+        _explain_rule(rule, group, careful.context, target, profiles, doubtful=rule not in certain.rules)
         for group, members in GROUPS.items()
         for rule in members
         if rule in careful.rules and (names is None or rule.name in names)
@@ -80,10 +80,10 @@ def _left_out(target: Target, profiles: Profiles) -> Explained:
     return Explained(rule.name, UNSEEN, headline(rule), "", loses=str(rule.loses), careful=False, because=(reason,))
 
 
-def _explained(
+def _explain_rule(
     rule: Rule, group: str, context: Context, target: Target, profiles: Profiles, *, doubtful: bool
 ) -> Explained:
-    seen, watching = watched(context)
+    seen, watching = watch_facts(context)
     rule.when(seen.facts)
     names = [name for name in reasons(watching.read, context.facts) if doubtful or _is_certain(name, target)]
     return Explained(
@@ -105,11 +105,11 @@ def _reason(name: str, target: Target, profiles: Profiles) -> Reason:
     entry: Evidence | None = next(evidence(target, [name], profiles), None)
     value = msgspec.to_builtins(value_of(name, target.facts))
     if entry is None:
-        return Reason(name, described(name), value, "", "")
-    return Reason(name, described(name), value, entry.says, str(entry.seen), entry.about)
+        return Reason(name, describe_fact(name), value, "", "")
+    return Reason(name, describe_fact(name), value, entry.says, str(entry.seen), entry.about)
 
 
 @cache
-def described(fact: str) -> str:
+def describe_fact(fact: str) -> str:
     """What a fact is about, as the catalogue says it."""
     return declarations()[fact.partition(".")[0]].description or ""

@@ -20,9 +20,9 @@ from dragoman.conversation.traits import observe
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.compile.compiler import Options, compile_ask
-from dragoman.engine.compile.evidence import RuleRun, evidence, watched, words
+from dragoman.engine.compile.evidence import RuleRun, evidence, watch_facts, words
 from dragoman.engine.compile.plan import CERTAIN_CLIENT, Plan, client_of, plan
-from dragoman.engine.compile.refusal_places import found_in, with_place
+from dragoman.engine.compile.refusal_places import find_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, without_spelling
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
 from dragoman.engine.library.adapt import BUILTIN, Request, as_bytes, choose, read
@@ -102,7 +102,7 @@ def lint(
     """
     policy, known = Policy() if policy is None else policy, profiles or BUILTIN
     check_kind("policy", policy, Policy)
-    chosen = [choose(name, known, policy.rules) for name in _listed(targets)]
+    chosen = [choose(name, known, policy.rules) for name in _list_targets(targets)]
     doubt = parse_doubt(policy.doubt)
     return lint_targets(request, source=source, targets=chosen, profiles=known, doubt=doubt)
 
@@ -129,13 +129,13 @@ def fix(request: Request, *, source: str, target: Target, doubt: Doubt) -> Fixed
         ask = read(body, source=source)
         done = compile_ask(ask, target, Options(doubt=doubt))
         if done.conversation is not ask.conversation:
-            body = _rewritten(ask, done.conversation)
+            body = _rewrite(ask, done.conversation)
     except RecursionError:
         raise too_deep() from None
     return Fixed(body, done.changes)
 
 
-def _rewritten(ask: Ask, repaired: Conversation) -> bytes:
+def _rewrite(ask: Ask, repaired: Conversation) -> bytes:
     """The repaired request in its own dialect. A setting that this dialect cannot say as the target wants it is left
     as it was: it stays a finding, and the rest is put right."""
     write = registry.dialect(ask.dialect).requests.render
@@ -151,7 +151,7 @@ def every_target(profiles: Profiles | None = None) -> list[str]:
     return [f"{name}/{ANY_MODEL}" for name in (profiles or BUILTIN).names()]
 
 
-def _listed(targets: str | Iterable[str]) -> Sequence[str]:
+def _list_targets(targets: str | Iterable[str]) -> Sequence[str]:
     return (targets,) if isinstance(targets, str) else tuple(targets)
 
 
@@ -159,7 +159,7 @@ def _lint_target(ask: Ask, target: Target, profiles: Profiles, doubt: Doubt) -> 
     same = ask.dialect == target.dialect
     planned = plan(target, client_of(ask, target, doubt is Doubt.FAITHFUL))
     conversation, steps, fault = _run(ask, planned, same)
-    refused = _refused(ask, target, same)
+    refused = _find_refused(ask, target, same)
     found = [_finding(step, target, refused, profiles) for step in steps]
     found += _too_long(ask, target)
     found += _unseen(ask, conversation, target)
@@ -176,7 +176,7 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
     for rule in steps.rules:
         if not rule.looks_for & traits:
             continue
-        seen, watching = watched(steps.context)
+        seen, watching = watch_facts(steps.context)
         try:
             rule.when(seen.facts)
             done = rule.repair(conversation, seen)
@@ -193,7 +193,7 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
     return conversation, found, None
 
 
-def _refused(ask: Ask, target: Target, same: bool) -> set[tuple[str, str]]:
+def _find_refused(ask: Ask, target: Target, same: bool) -> set[tuple[str, str]]:
     """What is repaired even if every doubt is decided in the client's favour: rule and pointer."""
     _, steps, _ = _run(ask, plan(target, CERTAIN_CLIENT), same)
     return {(step.change.rule, step.change.at) for step in steps}
@@ -261,7 +261,7 @@ def _unwritable(ask: Ask, conversation: Conversation, target: Target) -> Unrepre
     try:
         render(conversation, options)
     except Unrepresentable as fault:
-        return with_place(fault, ask, found_in(fault, conversation, render, options))
+        return with_place(fault, ask, find_in(fault, conversation, render, options))
     return None
 
 

@@ -33,13 +33,13 @@ _LONG = 12
 _WORDS = 4
 
 
-def minimised(request: Json, fails: Fails) -> Json:
+def minimise_request(request: Json, fails: Fails) -> Json:
     """The request cut down as far as it goes. `fails` says whether it still fails as it did; it must do so now."""
     for _ in range(ROUNDS):
         before = request
         for groups in (_turns, _parts, _tools, _members):
             request = _without_groups(request, groups(request), fails)
-        request = _shortened(request, fails)
+        request = _shorten(request, fails)
         if request == before:
             break
     return request
@@ -98,7 +98,7 @@ def _remove(request: Any, path: Path) -> None:
 
 def _turns(request: Json) -> list[Group]:
     """Whole turns; those that share a call are one group."""
-    return _joined({path: set() for path in _turn_paths(request)}, _labelled(request), 2)
+    return _join({path: set() for path in _turn_paths(request)}, _labelled(request), 2)
 
 
 def _parts(request: Json) -> list[Group]:
@@ -106,10 +106,10 @@ def _parts(request: Json) -> list[Group]:
     units: dict[Path, set[str]] = {path: set() for path in _part_paths(request)}
     labelled = _labelled(request)
     units |= {path: set() for path, _ in labelled if len(path) == 2}
-    return _joined(units, labelled, 4)
+    return _join(units, labelled, 4)
 
 
-def _joined(units: dict[Path, set[str]], labelled: list[tuple[Path, str]], depth: int) -> list[Group]:
+def _join(units: dict[Path, set[str]], labelled: list[tuple[Path, str]], depth: int) -> list[Group]:
     for path, label in labelled:
         owner = path[:depth] if path[:depth] in units else path[:2]
         if owner in units:
@@ -203,7 +203,7 @@ def _member_paths(value: Any, path: Path) -> Iterator[Path]:
             yield from _member_paths(item, (*path, index))
 
 
-def _shortened(request: Json, fails: Fails) -> Json:
+def _shorten(request: Json, fails: Fails) -> Json:
     """Long texts cut to their first words, if that changes nothing."""
     for path, text in list(_texts(request, ())):
         shorter = copy.deepcopy(request)

@@ -86,11 +86,11 @@ def fold(changes: Iterable[ReportedChange]) -> tuple[FoldedChange, ...]:
     for change in changes:
         did = _NAMED.sub("", change.did, count=1) if _TOOL.match(change.at) else change.did
         groups.setdefault((change.rule, change.loses, did), []).append(change)
-    folded = [_folded(act, group) for act, group in _joined(groups).items()]
+    folded = [_fold(act, group) for act, group in _join(groups).items()]
     return tuple(sorted(folded, key=lambda one: -weight(one.loses)))
 
 
-def _joined(groups: dict[_Act, list[ReportedChange]]) -> dict[_Act, list[ReportedChange]]:
+def _join(groups: dict[_Act, list[ReportedChange]]) -> dict[_Act, list[ReportedChange]]:
     """If a rule did many different things, the rarest of them become one."""
     acts: dict[tuple[str, str], list[str]] = {}
     for rule, loses, did in sorted(groups, key=lambda act: -len(groups[act])):
@@ -103,7 +103,7 @@ def _joined(groups: dict[_Act, list[ReportedChange]]) -> dict[_Act, list[Reporte
     return joined
 
 
-def _folded(act: _Act, group: Sequence[ReportedChange]) -> FoldedChange:
+def _fold(act: _Act, group: Sequence[ReportedChange]) -> FoldedChange:
     rule, loses, did = act
     places = tuple(dict.fromkeys(change.at for change in group))
     return FoldedChange(rule, did, loses, len(group), _where(places), places[:SHOWN_PLACES], kind=group[0].kind)
@@ -151,14 +151,14 @@ def report_headers(changes: Sequence[ReportedChange]) -> ReportHeaders:
     for change in changes if len(changes) == 1 else sorted(changes, key=_weigh, reverse=True):
         counts = added if change.kind == "added" else made
         counts[change.rule] = counts.get(change.rule, 0) + 1
-    return ReportHeaders(_counted(made), _counted(added))
+    return ReportHeaders(_render_counts(made), _render_counts(added))
 
 
 def _weigh(change: ReportedChange) -> int:
     return _WEIGHTS.get(change.loses, 0)
 
 
-def _counted(counts: dict[str, int]) -> bytes:
+def _render_counts(counts: dict[str, int]) -> bytes:
     words = ", ".join(map("{};n={}".format, counts, counts.values())) if counts else ""
     return words.encode() if len(words) <= LONGEST else words[:LONGEST].rpartition(", ")[0].encode()
 
@@ -185,10 +185,10 @@ def harmless_lines(folded: Iterable[FoldedChange]) -> list[str]:
     for one in folded:
         if one.harmless:
             counts[one.kind][one.rule] = counts[one.kind].get(one.rule, 0) + one.count
-    return [f"{_HARMLESS_WORDS[kind]}: {_named(of_kind)}" for kind, of_kind in counts.items() if of_kind]
+    return [f"{_HARMLESS_WORDS[kind]}: {_name_counts(of_kind)}" for kind, of_kind in counts.items() if of_kind]
 
 
-def _named(counts: dict[str, int]) -> str:
+def _name_counts(counts: dict[str, int]) -> str:
     return ", ".join(f"`{rule}`" if count == 1 else f"`{rule}` ×{count}" for rule, count in counts.items())
 
 

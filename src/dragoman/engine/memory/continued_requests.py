@@ -102,7 +102,7 @@ class KnownBody(msgspec.Struct, frozen=True):
         listed = msgspec.Raw(memoryview(self.body)[self.begin : end])
         members = {name: value or listed for name, value in top.members.items()}
         found = kept.search_head(search, lambda text: search(list_items(text))) + search(rest)
-        return _opened(OpenBody(self.body, members, ())), found
+        return _open(OpenBody(self.body, members, ())), found
 
 
 def recognise(dialect: str, body: bytes, caller: CallerMemory | None) -> KnownBody:
@@ -137,19 +137,19 @@ def parse_remembered(
     opened = open_body(body)
     raw = opened.members.get(one.list_name, b"")
     if len(raw) < SHORTEST_LIST:
-        return one.requests.parse(_opened(opened), headers=headers)
+        return one.requests.parse(_open(opened), headers=headers)
     reading = ListReading()
-    ask = one.requests.parse(_opened(replace(opened, reading=reading)), headers=headers)
+    ask = one.requests.parse(_open(replace(opened, reading=reading)), headers=headers)
     begin = find_member(body, opened.members, one.list_name)
     if reading.done is None or ask.repairs or begin < 0 or opened.source is not body:
         return ask
     top = _make_top(one.list_name, opened, body[:begin], body[begin + len(raw) :])
     sent = SentList(body, begin, begin + len(raw))
     new = caller.keep(dialect, ReadConversation(top, sent, reading.done))
-    return replace(ask, known=_known(caller, ask, new, reading))
+    return replace(ask, known=_find_known(caller, ask, new, reading))
 
 
-def _known(
+def _find_known(
     caller: CallerMemory, ask: Ask, kept: KeptConversation | None, reading: ListReading, end: int = 0
 ) -> KnownBeginning | None:
     """What is remembered of the conversation."""
@@ -172,7 +172,7 @@ def _known(
     )
 
 
-def _opened(opened: OpenBody) -> OpenedBytes:
+def _open(opened: OpenBody) -> OpenedBytes:
     body = OpenedBytes()
     body.opened = opened
     return body
@@ -212,7 +212,7 @@ def _parse_rest(
         opened, top = _open_rest(one.list_name, known, rest)
         if opened is None:
             return None
-        ask = one.requests.parse(_opened(replace(opened, source=body, reading=reading)), headers=headers)
+        ask = one.requests.parse(_open(replace(opened, source=body, reading=reading)), headers=headers)
     except RequestError:
         return None
     if reading.done is None:
@@ -221,7 +221,7 @@ def _parse_rest(
     members: dict[str, bytes | msgspec.Raw] = dict(ask.members)
     members[one.list_name] = msgspec.Raw(memoryview(body)[begin : sent.end])
     new = caller.keep(dialect, ReadConversation(top, sent, reading.done), kept, place)
-    return replace(ask, members=members, known=_known(caller, ask, new, reading, kept.ends[place]))
+    return replace(ask, members=members, known=_find_known(caller, ask, new, reading, kept.ends[place]))
 
 
 def _open_rest(name: str, known: KnownBody, rest: int) -> tuple[OpenBody | None, KnownTop]:

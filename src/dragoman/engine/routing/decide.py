@@ -13,7 +13,7 @@ from dragoman.engine.routing.cache_prices import CacheHabits, expected_price
 from dragoman.engine.routing.candidates import Candidate, Decision, LeftOut
 from dragoman.engine.routing.needs import capable, needs_of
 from dragoman.engine.routing.router_model import PROMPT, parse_choice, question
-from dragoman.engine.routing.strategies import Strategy, by_closeness, ordered
+from dragoman.engine.routing.strategies import Strategy, by_closeness, order_candidates
 from dragoman.errors import NoHealthyModel
 
 MODELS_PER_REQUEST = 3
@@ -109,7 +109,7 @@ class Routing:
         return self._unless_warm(chosen, answer.reasoning or "chosen by the router model")
 
     def _by_strategy(self) -> Decision:
-        found, reason = ordered(self._able, self._policy.strategy, self._needs, self._chance)
+        found, reason = order_candidates(self._able, self._policy.strategy, self._needs, self._chance)
         if self._policy.strategy is Strategy.WEIGHTED:
             return self._decided(found[0], reason, others=found[1:])
         return self._unless_warm(found[0], reason, found[1:])

@@ -51,13 +51,13 @@ def question(
     asked = next((at for at in range(len(turns) - 1, -1, -1) if turns[at].role is Role.USER), len(turns))
     before = turns[max(0, asked - context_messages) : asked] if context_messages > 0 else []
     places = {
-        "{model_descriptions}": "\n".join(map(_described, candidates)),
+        "{model_descriptions}": "\n".join(map(_describe, candidates)),
         "{context}": "\n".join(map(_line, before)) or "(nothing yet)",
         "{current_request}": "\n".join(map(_line, turns[asked:])) or "(nothing)",
     }
     names = [one.name for one in candidates]
     return {
-        "messages": [{"role": "user", "content": _filled(prompt, places)}],
+        "messages": [{"role": "user", "content": _fill(prompt, places)}],
         "response_format": {
             "type": "json_schema",
             "json_schema": {"name": "choice", "strict": True, "schema": _schema(names)},
@@ -65,7 +65,7 @@ def question(
     }
 
 
-def _filled(prompt: str, places: Mapping[str, str]) -> str:
+def _fill(prompt: str, places: Mapping[str, str]) -> str:
     """The prompt with its places filled, in one pass: what a user wrote is not searched for places."""
     pieces = [prompt]
     for place, words in places.items():
@@ -97,7 +97,7 @@ def _schema(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _described(candidate: Candidate) -> str:
+def _describe(candidate: Candidate) -> str:
     ratings = [f"{name} {score:g}" for name, score in candidate.scores.items()]
     price = [] if candidate.price is None else [f"{candidate.price:g} per million tokens"]
     figures = ", ".join(ratings + price)

@@ -31,7 +31,7 @@ class Strategy(StrEnum):
     """The highest mean rating."""
 
 
-def ordered(
+def order_candidates(
     candidates: Sequence[Candidate], strategy: Strategy, needs: Needs, chance: float
 ) -> tuple[tuple[Candidate, ...], str]:
     """The candidates in order of preference, and the reason. `chance` is a number from 0 to 1."""
@@ -45,7 +45,7 @@ def _as_configured(candidates: Sequence[Candidate], needs: Needs, chance: float)
     return tuple(candidates), "the first of the route"
 
 
-def _weighted(candidates: Sequence[Candidate], needs: Needs, chance: float) -> Order:
+def _draw_by_weight(candidates: Sequence[Candidate], needs: Needs, chance: float) -> Order:
     """One is drawn by weight; the others follow in falling weight."""
     total = sum(one.weight for one in candidates)
     left = chance * total
@@ -60,7 +60,7 @@ def _weighted(candidates: Sequence[Candidate], needs: Needs, chance: float) -> O
 
 
 def _cheapest(candidates: Sequence[Candidate], needs: Needs, chance: float) -> Order:
-    found = _sorted(candidates, lambda one: one.price)
+    found = _sort(candidates, lambda one: one.price)
     price = found[0].price
     return found, "no price is known" if price is None else f"the cheapest, {price:g} for a million tokens"
 
@@ -78,17 +78,17 @@ def _least_busy(candidates: Sequence[Candidate], needs: Needs, chance: float) ->
 
 
 def _smallest(candidates: Sequence[Candidate], needs: Needs, chance: float) -> Order:
-    found = _sorted(candidates, lambda one: float(one.context_window) or None)
+    found = _sort(candidates, lambda one: float(one.context_window) or None)
     return found, f"the smallest context window that holds about {needs.tokens} tokens"
 
 
-def _rated(candidates: Sequence[Candidate], needs: Needs, chance: float) -> Order:
-    found = _sorted(candidates, lambda one: None if one.score is None else -one.score)
+def _order_by_rating(candidates: Sequence[Candidate], needs: Needs, chance: float) -> Order:
+    found = _sort(candidates, lambda one: None if one.score is None else -one.score)
     best = found[0].score
     return found, "no rating is known" if best is None else f"the highest rating, {best:g}"
 
 
-def _sorted(candidates: Sequence[Candidate], figure: Callable[[Candidate], float | None]) -> tuple[Candidate, ...]:
+def _sort(candidates: Sequence[Candidate], figure: Callable[[Candidate], float | None]) -> tuple[Candidate, ...]:
     """By a figure; those without one go last."""
     return tuple(sorted(candidates, key=partial(_rank, figure)))
 
@@ -101,12 +101,12 @@ def _rank(figure: Callable[[Candidate], float | None], candidate: Candidate) -> 
 _ORDERS: Mapping[Strategy, Callable[[Sequence[Candidate], Needs, float], Order]] = {
     Strategy.MODEL: _as_configured,
     Strategy.ORDER: _as_configured,
-    Strategy.WEIGHTED: _weighted,
+    Strategy.WEIGHTED: _draw_by_weight,
     Strategy.CHEAPEST: _cheapest,
     Strategy.FASTEST: _fastest,
     Strategy.LEAST_BUSY: _least_busy,
     Strategy.SIZE: _smallest,
-    Strategy.RATING: _rated,
+    Strategy.RATING: _order_by_rating,
 }
 
 

@@ -185,7 +185,7 @@ def _blocks(messages: Iterable[Message], client: str) -> list[Opaque]:
     ]
 
 
-def restored_runs(
+def restore_runs(
     conversation: Conversation, client: str, kept: Mapping[str, KeptParts], functions: Mapping[str, Tool]
 ) -> Conversation:
     """The conversation with the calls and results that the model saw, in place of the blocks that the client saw.
@@ -201,7 +201,7 @@ def restored_runs(
     for message in conversation.messages:
         key = _key_beside(message, before) if beside else ""
         brought = brought | proofs_of(message.parts) if message.role is ASSISTANT else set()
-        found, before = _restored(message, client, kept, functions, key=key, brought=brought), message
+        found, before = _restore(message, client, kept, functions, key=key, brought=brought), message
         if found is not message and turns and _goes_on(turns[-1][-1], found):
             turns[-1].append(found)
         else:
@@ -243,7 +243,7 @@ def _join_blocks(blocks: Sequence[Part]) -> Part:
     return replace(ours[0], meant=(*calls, *results), declares=tuple([one for block in ours for one in block.declares]))
 
 
-def _restored(
+def _restore(
     message: Message,
     client: str,
     kept: Mapping[str, KeptParts],

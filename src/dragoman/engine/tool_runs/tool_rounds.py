@@ -128,7 +128,7 @@ class ToolRounds:
         self._resumes = False
         """The provider had paused in the last round, and is asked to go on."""
         self._joined = joined
-        self._limits = _narrowed(limits, ask.conversation)
+        self._limits = _narrow(limits, ask.conversation)
         self._writer: RoundWriter | None = None
         self._asked: list[tuple[RunnableTool, Call, ToolRun]] = []
         self._answered: dict[str, ToolRun] = {}
@@ -326,7 +326,7 @@ class ToolRounds:
         """The client's request with what the model said in this round, and what came of its calls."""
         given, before = _give_back(parts), self.ask.conversation
         messages = (*before.messages, Message(ASSISTANT, (*given, run_block(pairs)) if pairs else tuple(given)))
-        return replace(self.ask, conversation=_unforced(replace(before, messages=messages)), traits=None)
+        return replace(self.ask, conversation=_unforce(replace(before, messages=messages)), traits=None)
 
 
 def _give_back(parts: Sequence[Part]) -> list[Part]:
@@ -373,14 +373,14 @@ def needs_approval(tool: ProviderTool, name: str) -> bool:
     return approved is not None and name not in approved
 
 
-def _narrowed(limits: RunLimits, conversation: Conversation) -> RunLimits:
+def _narrow(limits: RunLimits, conversation: Conversation) -> RunLimits:
     """The limits with the one that the client sets for all tools of an answer."""
     extras = conversation.extras
     given = extras.fields.get(find_calls_limit(conversation), b"") if extras is not None else b""
     return replace(limits, calls=min(limits.calls, int(given))) if given.isdigit() else limits
 
 
-def _unforced(conversation: Conversation) -> Conversation:
+def _unforce(conversation: Conversation) -> Conversation:
     """A choice that forces a call holds for the first round: it has been made."""
     choice = conversation.settings.tool_choice
     if choice is not None and choice.must:

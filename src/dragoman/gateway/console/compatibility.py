@@ -15,7 +15,7 @@ from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.library.adapt import read
 from dragoman.errors import DragomanError, RequestError, TargetError
 from dragoman.gateway.console.body_marks import keep_choice
-from dragoman.gateway.console.dry_runs import judged, profile_destination
+from dragoman.gateway.console.dry_runs import judge_dry_run, profile_destination
 from dragoman.gateway.console.explained_changes import ShownReport, shown_report
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.upstream.destinations import HttpDestination
@@ -162,7 +162,7 @@ def _cell(live: LiveConfig, pattern: dict[str, Any], destination: HttpDestinatio
         loses=report.loses,
         report=report if sent.changes else None,
         unrepaired=_unrepaired(exchange, destination, report) if sent.changes else None,
-        repaired=judged(destination, sent),
+        repaired=judge_dry_run(destination, sent),
     )
 
 
@@ -173,6 +173,6 @@ def _unrepaired(
     for one in report.rules:
         kept |= keep_choice(one.rule)
     try:
-        return judged(destination, exchange.compiled_with(kept))
+        return judge_dry_run(destination, exchange.compiled_with(kept))
     except DragomanError:
         return None

@@ -121,13 +121,13 @@ def check_config(live: LiveConfig, text: str) -> CheckedConfig:
         else ()
     )
     try:
-        loaded = parsed_config(live, text)
+        loaded = parse_config(live, text)
     except InvalidConfig as fault:
         return CheckedConfig(False, tuple(ShownProblem(one.line, one.message) for one in fault.problems), (), diff)
     return CheckedConfig(True, (), loaded.warnings, diff)
 
 
-def parsed_config(live: LiveConfig, text: str) -> Loaded:
+def parse_config(live: LiveConfig, text: str) -> Loaded:
     """The edited text as the gateway would load it. Raises InvalidConfig."""
     path = config_file(live)
     text = _unmarked(path, text)
@@ -158,7 +158,7 @@ async def save_config(live: LiveConfig, path: Path, text: str) -> None:
 
 
 def _save(live: LiveConfig, path: Path, text: str) -> None:
-    parsed_config(live, text)
+    parse_config(live, text)
     text = _unmarked(path, text)
     if path.is_file():
         write_file(backup_of(path), read_text(path))

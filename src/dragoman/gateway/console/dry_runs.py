@@ -109,7 +109,7 @@ def _dry_run(
             path=sent.path,
             body=sent.body.decode("utf-8", "replace"),
             report=compiled_report(exchange, sent, live.profiles),
-            judged=judged(destination, sent),
+            judged=judge_dry_run(destination, sent),
         )
     except DragomanError as fault:
         return ShownDryRun(
@@ -117,7 +117,7 @@ def _dry_run(
         )
 
 
-def judged(destination: HttpDestination, sent: CompiledRequest) -> EmulatorVerdict | None:
+def judge_dry_run(destination: HttpDestination, sent: CompiledRequest) -> EmulatorVerdict | None:
     """The verdict of the emulator for a body; None if there is no emulator to ask."""
     try:
         emulator = emulator_for(destination.target.profile)

@@ -31,9 +31,9 @@ async def models(request: ServedRequest) -> None:
     credential = find_list_credential(request, client)
     names = await visible_names(services, request.caller, client, credential)
     page, more = _page(list(names), inbound.query)
-    listed = [_able(_listed(name, services, names[name]), services.live.routes, client) for name in page]
+    listed = [_able(_list(name, services, names[name]), services.live.routes, client) for name in page]
     if _is_live(inbound):
-        listed = [await _described(one, services, client, credential) for one in listed]
+        listed = [await _describe(one, services, client, credential) for one in listed]
     await request.outbound.whole(200, _listing(inbound).render_models(listed, more))
 
 
@@ -77,9 +77,9 @@ async def model(request: ServedRequest, name: str) -> None:
     services, inbound = request.services, request.inbound
     client = caller_dialect(inbound.path, inbound.headers)
     find_lead(services, request.caller, name, client)
-    shown = _able(_listed(name, services), services.live.routes, client)
+    shown = _able(_list(name, services), services.live.routes, client)
     if _is_live(inbound):
-        shown = await _described(shown, services, client, find_list_credential(request, client))
+        shown = await _describe(shown, services, client, find_list_credential(request, client))
     await request.outbound.whole(200, _listing(inbound).render_model(shown))
 
 
@@ -109,7 +109,7 @@ def _is_live(inbound: Inbound) -> bool:
     return inbound.query.get("live", "").lower() in ("1", "true", "yes")
 
 
-async def _described(
+async def _describe(
     listed: ListedModel, services: Services, client: str, credential: CallerCredential | None
 ) -> ListedModel:
     """The model with what its provider says about it; without it, if the provider does not answer."""
@@ -126,7 +126,7 @@ async def _described(
     return replace(listed, context_window=window, metadata=entry, capabilities=able)
 
 
-def _listed(name: str, services: Services, entry: Entry | None = None) -> ListedModel:
+def _list(name: str, services: Services, entry: Entry | None = None) -> ListedModel:
     behind = asked_name(services.live.config, name)
     configured = services.live.config.models.get(behind)
     window = context_window(entry) if entry is not None else None

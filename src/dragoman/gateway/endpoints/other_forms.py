@@ -28,7 +28,7 @@ class _FormRewriter:
         return made
 
 
-async def _adapted(request: ServedRequest, form: RequestAdapter) -> ServedRequest:
+async def _adapt(request: ServedRequest, form: RequestAdapter) -> ServedRequest:
     """The request as one of the dialect's own; its answers will have the form of its path."""
     body = await request.body()
     asked = await request.work(body).run(partial(form.parse_body, body))
@@ -38,12 +38,12 @@ async def _adapted(request: ServedRequest, form: RequestAdapter) -> ServedReques
 
 async def prompt(request: ServedRequest, dialect: str, form: RequestAdapter) -> None:
     """One prompt, asked as a conversation."""
-    await generate(await _adapted(request, form), dialect)
+    await generate(await _adapt(request, form), dialect)
 
 
 async def embed(request: ServedRequest, dialect: str, form: RequestAdapter) -> None:
     """Embeddings, passed on to the provider of the model in the form that providers have."""
-    await relay(await _adapted(request, form), EMBEDDINGS, dialect)
+    await relay(await _adapt(request, form), EMBEDDINGS, dialect)
 
 
 async def show(request: ServedRequest) -> None:

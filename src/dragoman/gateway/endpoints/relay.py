@@ -112,7 +112,7 @@ async def relay(
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
             with noticing(inbound, len(received)):
-                failure = await _passed(request, sending, body.named(destination.target.model), client)
+                failure = await _pass_on(request, sending, body.named(destination.target.model), client)
         finally:
             _write_down(request, name, sending, started, failure)
 
@@ -153,7 +153,7 @@ def _default_model(config: Config, path: str) -> str:
     return audio or config.default_model or ""
 
 
-async def _passed(request: ServedRequest, sending: _Sending, sent: tuple[str, bytes], client: str) -> Failure | None:
+async def _pass_on(request: ServedRequest, sending: _Sending, sent: tuple[str, bytes], client: str) -> Failure | None:
     """The provider's answer as it is, or its refusal without our secrets."""
     services, destination = request.services, sending.destination
     redaction = services.dispatcher.redaction if sending.credential is None else sending.credential.redaction
@@ -167,7 +167,7 @@ async def _passed(request: ServedRequest, sending: _Sending, sent: tuple[str, by
         transport = services.dispatcher.transports.of(destination)
         incoming: Incoming = await transport.send(outgoing, destination.timeouts, sending.resent)
         if incoming.status < 300:
-            return await _answered(request, incoming, destination, redaction)
+            return await _answer(request, incoming, destination, redaction)
         refused = await error_body(incoming)
         failure = parse_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
     except TransportFailure as fault:
@@ -179,7 +179,7 @@ async def _passed(request: ServedRequest, sending: _Sending, sent: tuple[str, by
     return failure
 
 
-async def _answered(
+async def _answer(
     request: ServedRequest, incoming: Incoming, destination: HttpDestination, redaction: Redaction
 ) -> Failure | None:
     """A stream piece by piece, anything else at once. There is no other way to report a stream that breaks off."""

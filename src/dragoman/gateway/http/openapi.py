@@ -128,7 +128,7 @@ def _numbered(path: str) -> tuple[str, list[dict[str, Any]]]:
 
 
 @cache
-def written() -> bytes:
+def write_document() -> bytes:
     """The document."""
     from dragoman import __version__
 
@@ -151,4 +151,4 @@ def written() -> bytes:
 
 
 async def document(request: ServedRequest) -> None:
-    await request.outbound.whole(200, written())
+    await request.outbound.whole(200, write_document())

@@ -154,7 +154,7 @@ def unknown_model(services: Services, caller: Caller, name: str, chosen: FamilyC
     maker, slash, _ = shown.partition("/")
     if slash and chosen is None and maker not in services.live.config.providers:
         why += f', no provider is called "{maker}", and none is known to run models of such a maker'
-    near = _near(services, caller, name)
+    near = _find_near(services, caller, name)
     hints = [f"Did you mean {' or '.join(near)}?"] if near else []
     if chosen is None:
         hints += [f"{_what_to_write(services.live, shown)}.", "GET /v1/models lists what there is."]
@@ -180,7 +180,7 @@ def _what_to_write(live: LiveConfig, shown: str) -> str:
     return f'Ask for {provider}/MODEL, or write models: {{"{shown}": {{target: "{provider}/MODEL"}}}}'
 
 
-def _near(services: Services, caller: Caller, name: str) -> list[str]:
+def _find_near(services: Services, caller: Caller, name: str) -> list[str]:
     """At most three names like this one that the caller may ask for."""
     word = name[:100]
     names = list(islice(_askable(services, caller), _MOST_COMPARED))

@@ -19,7 +19,7 @@ from dragoman.conversation.messages import find_waiting_results
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.history.cuts import PrefixDigests
-from dragoman.engine.history.trimming import measured
+from dragoman.engine.history.trimming import measure
 from dragoman.engine.history.units import UnitKind
 from dragoman.engine.routing.candidates import Candidate
 from dragoman.engine.routing.decide import LastUse, RouterQuestion, Routing
@@ -111,7 +111,7 @@ class _Choice:
 
 def _turn_digests(ask: Ask) -> tuple[str, str]:
     """The digest of this conversation, and of the one whose calls it answers; empty if it answers none."""
-    seen = measured(ask.conversation)
+    seen = measure(ask.conversation)
     digests, units = PrefixDigests(seen), seen.units
     results = find_waiting_results(seen.messages)
     asked = next((place for place, unit in enumerate(units) if unit.start <= results < unit.end), None)

@@ -234,7 +234,7 @@ class Metrics:
         values |= {name: [((), float(value))] for name, value in others.items()}
         values |= {name: [(labels, 1.0)] for name, labels in (marks or {}).items()}
         histograms = {name: list(found.items()) for name, found in self._histograms.items()}
-        return summed([self.before, MetricsSnapshot(values, histograms)])
+        return sum_snapshots([self.before, MetricsSnapshot(values, histograms)])
 
     def _add_sums(self) -> None:
         """Add what was summed up of requests since the last time."""
@@ -274,7 +274,7 @@ class Metrics:
         return target
 
 
-def summed(snapshots: Iterable[MetricsSnapshot]) -> MetricsSnapshot:
+def sum_snapshots(snapshots: Iterable[MetricsSnapshot]) -> MetricsSnapshot:
     """One view of several processes."""
     values: dict[str, dict[Labels, float]] = {}
     histograms: dict[str, dict[Labels, Histogram]] = {}

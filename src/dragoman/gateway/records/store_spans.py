@@ -85,7 +85,7 @@ class _Traced:
         return getattr(self._own, name)
 
 
-def traced(store: Store) -> Store:
+def trace_store(store: Store) -> Store:
     """The store with its calls on the data path noted."""
     needs = {need: _trace_need(need, getattr(store, need), calls) for need, calls in _NOTED.items()}
     return cast(Store, _Traced(store, needs))

@@ -8,7 +8,7 @@ from dragoman.probe.probe_media import DOCUMENT, IMAGE, base64_of
 from dragoman.probe.question import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import assistant, text, user
-from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
+from dragoman.probe.questions_by_dialect.phrases import Phrases, arrange, words_of
 from dragoman.probe.questions_by_dialect.question_kinds import REFUSED, STRICT_SCHEMA, facts, setting, settings
 from dragoman.probe.request_form import RequestForm
 
@@ -190,4 +190,4 @@ OWN_QUESTIONS = (
         ),
     ),
 )
-QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)
+QUESTIONS = arrange(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

@@ -7,7 +7,7 @@ from typing import Any
 from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND, base64_of
 from dragoman.probe.question import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
-from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
+from dragoman.probe.questions_by_dialect.phrases import Phrases, arrange, words_of
 from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTED, ACCEPTS, SCHEMA, facts, setting
 from dragoman.probe.request_form import RequestForm
 
@@ -179,4 +179,4 @@ OWN_QUESTIONS = (
         ),
     ),
 )
-QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)
+QUESTIONS = arrange(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

@@ -11,7 +11,7 @@ from dragoman.probe.probe_media import IMAGE, base64_of
 from dragoman.probe.question import JsonObject, Question, Topic
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import assistant, user
-from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
+from dragoman.probe.questions_by_dialect.phrases import Phrases, arrange, words_of
 from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA, facts, setting, settings
 from dragoman.probe.request_form import RequestForm
 
@@ -101,4 +101,4 @@ OWN_QUESTIONS = (
         settles="thinking_off",
     ),
 )
-QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)
+QUESTIONS = arrange(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

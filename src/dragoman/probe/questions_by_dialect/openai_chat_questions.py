@@ -21,7 +21,7 @@ from dragoman.probe.questions_by_dialect.message_turns import (
     text,
     user,
 )
-from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
+from dragoman.probe.questions_by_dialect.phrases import Phrases, arrange, words_of
 from dragoman.probe.questions_by_dialect.question_kinds import (
     ACCEPTED,
     ACCEPTS,
@@ -324,4 +324,4 @@ OWN_QUESTIONS = (
         streamed=True,
     ),
 )
-QUESTIONS = arranged(SAY, FIRST_QUESTIONS, OWN_QUESTIONS)
+QUESTIONS = arrange(SAY, FIRST_QUESTIONS, OWN_QUESTIONS)

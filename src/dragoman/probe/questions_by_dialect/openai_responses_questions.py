@@ -10,7 +10,7 @@ from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
 from dragoman.probe.question import JsonObject, Question
 from dragoman.probe.questions_by_dialect import shared_questions as shared
 from dragoman.probe.questions_by_dialect.message_turns import assistant
-from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
+from dragoman.probe.questions_by_dialect.phrases import Phrases, arrange, words_of
 from dragoman.probe.questions_by_dialect.question_kinds import STRICT_SCHEMA, facts, setting, settings
 from dragoman.probe.request_form import RequestForm
 
@@ -112,4 +112,4 @@ OWN_QUESTIONS = (
         ),
     ),
 )
-QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)
+QUESTIONS = arrange(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

@@ -124,7 +124,7 @@ _ORDER = (
 """What agents meet most often comes first, so that a small budget finds it."""
 
 
-def arranged(say: Phrases, first: Iterable[Question], own: Iterable[Question]) -> tuple[Question, ...]:
+def arrange(say: Phrases, first: Iterable[Question], own: Iterable[Question]) -> tuple[Question, ...]:
     """All questions of a dialect in the order in which they are asked: those on which all others build, then those
     that facts declare and its own, by topic."""
     declared, others = questions_of_facts(say), tuple(own)

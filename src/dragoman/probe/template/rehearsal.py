@@ -18,7 +18,7 @@ from dragoman.engine.library.adapt import BUILTIN, adapt
 from dragoman.errors import RequestError
 from dragoman.probe.questions_by_dialect.question_kinds import REFUSES
 from dragoman.probe.template.prompts import PromptMaker
-from dragoman.probe.template.rehearsed_conversations import Rehearsed, rehearsed
+from dragoman.probe.template.rehearsed_conversations import Rehearsed, rehearse
 from dragoman.probe.template.renderer import Rendering
 from dragoman.profiles.profile import Profile, Profiles, merge
 
@@ -116,7 +116,7 @@ class Rehearsal:
 
     def correct(self) -> Iterator[Correction]:
         """The corrections that are needed, one after the other."""
-        failing = self._failing(self._facts, rehearsed())
+        failing = self._failing(self._facts, rehearse())
         for _ in range(_MOST_ROUNDS):
             if not failing or self._prompts.ended:
                 break
@@ -128,7 +128,7 @@ class Rehearsal:
                 break
             self._facts = merge(self._facts, correction.facts)
             yield replace(correction, cause=failing[0].rendering)
-            failing = self._failing(self._facts, rehearsed())
+            failing = self._failing(self._facts, rehearse())
         self.unsolved = tuple(dict.fromkeys(f"{one.conversation.name}: {one.rendering.says}" for one in failing))
 
     def _best(self, failing: list[Failing]) -> tuple[Correction, int] | None:

@@ -96,7 +96,7 @@ TOOLS: tuple[tuple[Body, ...], ...] = (
 )
 
 
-def rehearsed() -> list[Rehearsed]:
+def rehearse() -> list[Rehearsed]:
     """Every piece after every other, each pair with another opening, and every piece alone."""
     made: list[Rehearsed] = []
     for number, (first, second) in enumerate((one, other) for one in PIECES for other in PIECES):

@@ -135,7 +135,7 @@ def _judge(found: Reproduction, emulator: str, direct: bool) -> EmulatorVerdict:
 
 def _shrink(found: Reproduction, emulator: str, direct: bool) -> tuple[Reproduction, EmulatorVerdict]:
     """The smallest request that is refused for the same reason."""
-    from dragoman.engine.library.minimise import minimised
+    from dragoman.engine.library.minimise import minimise_request
 
     verdict = _judge(found, emulator, direct)
     if verdict.accepted:
@@ -148,7 +148,7 @@ def _shrink(found: Reproduction, emulator: str, direct: bool) -> tuple[Reproduct
         except DragomanError:
             return False
 
-    smallest = found.of(minimised(found.request, fails))
+    smallest = found.of(minimise_request(found.request, fails))
     return smallest, _judge(smallest, emulator, direct)
 
 

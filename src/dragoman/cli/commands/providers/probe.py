@@ -114,7 +114,7 @@ def probe(
         from dragoman.cli.template_probe import show_template
 
         return show_template(template, server, model, _bearer(key_env), out, as_json=as_json)
-    wanted = _wanted(where, model, dialect, key_env)
+    wanted = _find_wanted(where, model, dialect, key_env)
     if check and wanted.target is None:
         raise OptionError("there is no profile to compare with", at="--check", hint="give PROFILE/MODEL, not a URL")
     if resume and out is None:
@@ -148,7 +148,7 @@ def check_overwriting(out: Path) -> None:
         raise OptionError(f"{out} exists, and no probe wrote it", at="--out", hint="move it, or choose another name")
 
 
-def _wanted(where: str, model: str, dialect: str, key_env: str) -> _Wanted:
+def _find_wanted(where: str, model: str, dialect: str, key_env: str) -> _Wanted:
     if dialect and dialect not in asked_names():
         raise OptionError(f"nothing is asked in {dialect}; {near_match(dialect, asked_names())}", at="--dialect")
     if "://" in where:
