@@ -288,3 +288,18 @@ def test_items_under_one_index_are_told_once(index: int) -> None:
     )
     parser = dialect("openai-responses").answers.stream_parser(None)
     assert _said([*parser.feed(wire), *parser.close()]) == ([b'"Hi"'], ["f", "f"], [{"a": 1}, {"a": 1}])
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("anthropic", {"content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}] * 2}),
+        ("gemini", {"candidates": [{"content": {"parts": [{"functionCall": {"id": "a", "name": "f"}}] * 2}}]}),
+        ("openai-responses", {**RESPONSE, "output": [{"type": "function_call", "call_id": "a", **CALL}] * 2}),
+    ],
+)
+def test_calls_with_one_id_get_two(name: str, body: Any) -> None:
+    events = Translation(name, "openai-chat", context=AnswerContext(id="r")).read_whole(json.dumps(body).encode())
+    ids = [event.id for event in events if isinstance(event, CallStarted)]
+    assert len({*ids}) == len(ids) == 2
+    assert ids[0] == "a"

@@ -37,7 +37,7 @@ from dragoman.conversation.tools import NativeTool
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.shared.client_agents import find_agent
-from dragoman.dialects.shared.parsing import vendor_call_id, vendor_id
+from dragoman.dialects.shared.parsing import answer_call_id, vendor_call_id, vendor_id
 from dragoman.engine.answer.altered_events import AlteredEvents
 from dragoman.engine.answer.binary_relay import BinaryObserver, BinaryRelay
 from dragoman.engine.answer.client_calls import ClientCalls
@@ -81,7 +81,7 @@ class Translation:
     """One answer on its way back. Afterwards it has what it saw: `usage`, `stop`, `failure`, `kept`."""
 
     __slots__ = (
-        *("_altered", "_beginning", "_capture", "_captured", "_choice", "_client", "_client_calls"),
+        *("_altered", "_beginning", "_call_ids", "_capture", "_captured", "_choice", "_client", "_client_calls"),
         *("_completes", "_context", "_frames", "_is_closed", "_last_text", "_observer", "_open_text", "_origin"),
         *("_parser", "_pass_words", "_prompt", "_provider_runs", "_redaction", "_relay", "_relays_whole"),
         *("_renderer", "_stop_word", "_tally", "_think_tags", "_thinking_parts", "_undo", "_unwrap", "_upstream"),
@@ -127,6 +127,7 @@ class Translation:
         self.settled = False
         """`kept` has all that there is: the answer is over, though its stream may still be open."""
         self.provider = self._stop_word = ""
+        self._call_ids: set[tuple[int, str]] = set()
         self._client_calls: ClientCalls | None = None
         self._provider_runs: ProviderRuns | None = None
         self._open_text = -1
@@ -562,6 +563,9 @@ class Translation:
 
     def _call(self, event: CallStarted) -> CallStarted:
         undo = self._undo
+        while (event.choice, event.id) in self._call_ids:  # the results of two could not be told apart
+            event = replace(event, id=answer_call_id(event.id, len(self._call_ids)), made=True)
+        self._call_ids.add((event.choice, event.id))
         if event.made:
             event = replace(event, id=vendor_call_id(self._client.call_id_prefix, event.id))
         name, identity = undo.names.get(event.name, event.name), undo.ids.get(event.id, event.id)
