@@ -62,7 +62,7 @@ from dragoman.dialects.anthropic.schema import (
     open_result_block,
 )
 from dragoman.dialects.anthropic.tools import parse_tool_change
-from dragoman.dialects.families.carried_state import reattached
+from dragoman.dialects.families.carried_state import reattach
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, compose, is_blank
@@ -130,7 +130,7 @@ def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[Obser
         if type(part) is Call and role is USER:
             return None
         parts.append(part)
-    return compose(role, reattached(parts), index, True)
+    return compose(role, reattach(parts), index, True)
 
 
 class _AnyTurn(msgspec.Struct, gc=False):
@@ -169,7 +169,7 @@ def parse_system(raw: Json) -> tuple[ObservedMessage, ...]:
 
 def parse_blocks(raw: Json, at: str) -> tuple[Part, ...]:
     """A list of blocks of any kind."""
-    return reattached(parse_listed(raw, at, _parse_block, "blocks"))
+    return reattach(parse_listed(raw, at, _parse_block, "blocks"))
 
 
 def _parse_block(raw: Json, at: str) -> Part:

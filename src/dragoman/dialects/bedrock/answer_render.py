@@ -27,7 +27,7 @@ def _call(call: CallStarted) -> Json:
     return render_object({**head, **own_fields(call.extras, NAME)})
 
 
-def _redacted(data: Json) -> Json:
+def _render_redacted(data: Json) -> Json:
     return b'{"reasoningContent":{"redactedContent":' + data + b"}}"
 
 
@@ -42,7 +42,7 @@ def _passage(passage: Passage) -> Json:
     return encode({**titled, **words})
 
 
-BLOCKS = BlockForm(NAME, b"", b"", _call, _redacted, citation=_citation, passage=_passage)
+BLOCKS = BlockForm(NAME, b"", b"", _call, _render_redacted, citation=_citation, passage=_passage)
 
 
 def stop_reason(blocks: BlockBuilder) -> Json:

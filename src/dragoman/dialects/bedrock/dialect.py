@@ -96,12 +96,12 @@ def _is_block(block: Any) -> bool:
 def request_path(options: RenderOptions, template: str = "") -> str:
     """Where a request is sent. The model's name is one step of the path, whatever letters it has."""
     if template:
-        return template.format(model=_escaped(options.model))
-    return f"/model/{_escaped(options.model)}/{'converse-stream' if options.stream else 'converse'}"
+        return template.format(model=_escape(options.model))
+    return f"/model/{_escape(options.model)}/{'converse-stream' if options.stream else 'converse'}"
 
 
 @lru_cache(maxsize=256)
-def _escaped(model: str) -> str:
+def _escape(model: str) -> str:
     return escape(model, safe="")
 
 

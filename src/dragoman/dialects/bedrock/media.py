@@ -88,7 +88,7 @@ def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Pl
     elif source.keys() == {"url"} and source["url"][:1] == b'"':
         found = Remote(unquote(source["url"]), media_type)  # Converse takes none, so it is fetched or named
     else:
-        found = _stored(source, media_type)
+        found = _parse_stored(source, media_type)
     if found is not None:
         del wire["source"]
         wire.pop("format", None)
@@ -102,7 +102,7 @@ def _media_type(kind: MediaKind, name: str) -> str:
     return known or (UNTOLD if kind is MediaKind.DOCUMENT and name else "")
 
 
-def _stored(source: Mapping[str, Json], media_type: str) -> Stored | None:
+def _parse_stored(source: Mapping[str, Json], media_type: str) -> Stored | None:
     if source.keys() != {"s3Location"} or source["s3Location"][:1] != b"{":
         return None
     place = split_members(source["s3Location"])

@@ -28,7 +28,7 @@ from dragoman.conversation.traits import ObservedMessage, observe_message
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import parse_media
 from dragoman.dialects.bedrock.schema import BedrockOutput, BedrockTurn, decode_objects
-from dragoman.dialects.families.carried_state import reattached
+from dragoman.dialects.families.carried_state import reattach
 from dragoman.dialects.shared.parsed_messages import compose
 from dragoman.dialects.shared.parsing import extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT
@@ -128,7 +128,7 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
             parts[-1] = replace(parts[-1], hint=hint)
         else:
             parts.append(part if hint is None else replace(part, hint=hint))
-    return reattached(parts)
+    return reattach(parts)
 
 
 def hint_of(part: Part) -> CacheHint | None:

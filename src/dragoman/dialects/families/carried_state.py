@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from dragoman.conversation.parts import Call, Part, Reasoning, StateKind, Text
 
 
-def reattached(parts: list[Part]) -> tuple[Part, ...]:
+def reattach(parts: list[Part]) -> tuple[Part, ...]:
     """The parts with each state put back. One with no call or text after it belongs to the text before."""
     if not any(_is_carrier(part) for part in parts):
         return tuple(parts)

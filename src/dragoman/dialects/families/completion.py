@@ -67,10 +67,10 @@ def complete(body: bytes, shape: CompleteObject) -> bytes:
         edits += _edits(body.strip(), start, shape)
     except (*UNREADABLE, _Unplaceable):
         return body
-    return _edited(body, edits) if edits else body
+    return _edit(body, edits) if edits else body
 
 
-def _edited(body: bytes, edits: list[_Edit]) -> bytes:
+def _edit(body: bytes, edits: list[_Edit]) -> bytes:
     out: list[bytes] = []
     position = 0
     for edit in sorted(edits, key=lambda one: one.start):

@@ -378,7 +378,7 @@ def functions_of(kind: str, wire: Mapping[str, Json], at: int) -> tuple[Tool, ..
         form = CallForm(name, kind if found.item else "")
         description = quote(found.description + _describe_screen(found, wire) + _describe_limit(wire))
         return (Tool(name, description, encode(found.schema), hint=cached, at=at, called=form),)
-    off = _disabled(wire.get("configs", b"null"))
+    off = _find_disabled(wire.get("configs", b"null"))
     tools = [_member(found, tool, at) for name, tool in found.members.items() if name not in off]
     return (*tools[:-1], replace(tools[-1], hint=cached)) if tools else ()
 
@@ -409,7 +409,7 @@ def _describe_limit(wire: Mapping[str, Json]) -> str:
     return f" A view shows at most {limit} characters." if limit.isdigit() else ""
 
 
-def _disabled(configs: Json) -> set[str]:
+def _find_disabled(configs: Json) -> set[str]:
     """The members of a set that the client turned off."""
     entries = split_members(configs) if configs[:1] == b"{" else {}
     objects = {name: bytes(one) for name, one in entries.items() if bytes(one)[:1] == b"{"}

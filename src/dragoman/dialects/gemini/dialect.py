@@ -86,11 +86,11 @@ def request_path(options: RenderOptions, template: str = "") -> str:
     method = "streamGenerateContent?alt=sse" if options.stream else "generateContent"
     if template:
         return template.format(model=options.model, method=method)
-    return f"{_PATH}{_escaped(options.model)}:{method}"
+    return f"{_PATH}{_escape(options.model)}:{method}"
 
 
 @lru_cache(maxsize=256)
-def _escaped(model: str) -> str:
+def _escape(model: str) -> str:
     return escape(model.removeprefix("models/"), safe="/@:._-")
 
 

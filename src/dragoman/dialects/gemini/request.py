@@ -129,7 +129,7 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
     lost = {key: value for key, value in fields.items() if key not in _KNOWN}
     if any(value[:1] in b"{[" for value in lost.values()):
         return None  # a newer kind of part
-    kept = {key: _repaired(key, value, below, log) for key, value in fields.items() if key in _KNOWN}
+    kept = {key: _repair(key, value, below, log) for key, value in fields.items() if key in _KNOWN}
     if lost:
         log.note(Miss.UNKNOWN_KEY, below, render_object(lost))
     return render_object(kept)
@@ -189,7 +189,7 @@ def _check_media_type(blob: Fields, at: str) -> None:
             raise MalformedRequest("the media type is not a string", at=f"{at}/{key}", hint='such as "image/png"')
 
 
-def _repaired(key: str, value: Json, below: str, log: MissLog) -> Json:
+def _repair(key: str, value: Json, below: str, log: MissLog) -> Json:
     fields = fields_of(value)
     if fields is None:
         return value

@@ -162,13 +162,13 @@ def is_unlimited(raw: Json, at: str) -> bool:
 def meant_scalar(raw: Json, decode: Callable[[Json], object]) -> Json:
     """A number or a truth value that was written as a text, and a whole number that was written with a fraction."""
     if raw[:1] == b'"' and decode in _LOOSE:
-        return _unquoted(raw, decode)
+        return _unquote(raw, decode)
     if decode is decode_whole and raw[-2:] == b".0":
         return raw[:-2]
     return raw
 
 
-def _unquoted(raw: Json, decode: Callable[[Json], object]) -> Json:
+def _unquote(raw: Json, decode: Callable[[Json], object]) -> Json:
     text = unquote(raw).strip().lower().encode()
     try:
         decode(text)

@@ -102,7 +102,7 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
     except MalformedRequest as error:
         error.at = _placed_pointer(error.at, form.place, origins)
         raise
-    return MeantTools(tuple([_placed(tool, origins) for tool in tools]), empty, tuple(misses))
+    return MeantTools(tuple([_place(tool, origins) for tool in tools]), empty, tuple(misses))
 
 
 def _named_tools(raw: Json) -> list[Json] | None:
@@ -127,7 +127,7 @@ def _placed_pointer(at: str, place: str, origins: list[int]) -> str:
     return f"{place}/{origins[int(index)]}{slash}{below}" if is_entry else at
 
 
-def _placed(tool: Tool | NativeTool, origins: list[int]) -> Tool | NativeTool:
+def _place(tool: Tool | NativeTool, origins: list[int]) -> Tool | NativeTool:
     return replace(tool, at=origins[tool.at]) if 0 <= tool.at < len(origins) else tool
 
 
@@ -180,7 +180,7 @@ def parse_any_tools(entry: Json) -> list[MeantTool] | None:
     for key in _DECLARATIONS:
         if key in fields:
             declared = items_of(fields[key]) or [fields[key]]
-            return [_parse_function(_unwrapped(inner)) for inner in map(fields_of, declared) if inner is not None]
+            return [_parse_function(_unwrap(inner)) for inner in map(fields_of, declared) if inner is not None]
     for key in _WRAPPERS:
         inner = fields_of(fields.get(key))
         if inner is not None:
@@ -192,20 +192,20 @@ def parse_any_tools(entry: Json) -> list[MeantTool] | None:
     return [_parse_function(fields)] if looks_like_one else None
 
 
-def _unwrapped(fields: Fields) -> Fields:
+def _unwrap(fields: Fields) -> Fields:
     """A function without the object that another dialect wraps around it."""
     return fields_of(first_of(fields, _WRAPPERS)) or fields
 
 
 def _has_odd_schema(entry: Json) -> bool:
     """Whether the schema is no object."""
-    raw = first_of(_unwrapped(fields_of(entry) or {}), _SCHEMAS)
+    raw = first_of(_unwrap(fields_of(entry) or {}), _SCHEMAS)
     return raw is not None and raw[:1] != b"{"
 
 
 def _wrong_schema(entry: Json) -> Json | None:
     """The schema if it is neither an object nor the text of one."""
-    raw = first_of(_unwrapped(fields_of(entry) or {}), _SCHEMAS)
+    raw = first_of(_unwrap(fields_of(entry) or {}), _SCHEMAS)
     if raw is None or raw[:1] == b"{" or (raw[:1] == b'"' and embedded_object(raw) is not None):
         return None
     return raw
@@ -239,16 +239,16 @@ def parse_any_schema(raw: Json | None) -> Json | None:
         return b"{}"
     if fields.keys() == {"json"}:
         return parse_any_schema(fields["json"])
-    return msgspec.json.encode(_lowered(msgspec.json.decode(raw))) if _SHOUTED.search(raw) else raw
+    return msgspec.json.encode(_lower(msgspec.json.decode(raw))) if _SHOUTED.search(raw) else raw
 
 
-def _lowered(value: Any) -> Any:
+def _lower(value: Any) -> Any:
     """A schema with its types in small letters."""
     if isinstance(value, list):
-        return [_lowered(item) for item in value]
+        return [_lower(item) for item in value]
     if not isinstance(value, Mapping):
         return value
-    found = {key: _lowered(item) for key, item in value.items()}
+    found = {key: _lower(item) for key, item in value.items()}
     if isinstance(found.get("type"), str):
         found["type"] = found["type"].lower()
     return found

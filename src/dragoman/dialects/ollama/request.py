@@ -83,7 +83,7 @@ def _render_turn(turn: MeantTurn) -> list[Json]:
         raise Unrepresentable("a part that ollama does not have")
     messages = [Message(TOOL, tuple(results))] if results else []
     if others or not results:
-        messages.append(Message(_role(turn, others), _ordered(others), role_text=turn.role_text))
+        messages.append(Message(_role(turn, others), _order(others), role_text=turn.role_text))
     return render_items(messages, render_messages)
 
 
@@ -92,7 +92,7 @@ def _role(turn: MeantTurn, parts: list[Part]) -> Role:
     return ASSISTANT if called else USER if turn.role is TOOL else turn.role
 
 
-def _ordered(parts: list[Part]) -> tuple[Part, ...]:
+def _order(parts: list[Part]) -> tuple[Part, ...]:
     """Thinking, media, one text, calls."""
     thoughts = [part for part in parts if type(part) is Reasoning]
     calls = [whole_call(part) for part in parts if type(part) is Call]

@@ -176,10 +176,10 @@ def _tool(given: Json) -> Json:
     if b'"mcp"' in given:
         return _without_secrets(given)
     defaults = {"description": b"null", "parameters": b"null", "strict": b"null"}
-    return _with_defaults(_flattened(given), defaults, b'"function"')
+    return _with_defaults(_flatten(given), defaults, b'"function"')
 
 
-def _flattened(given: Json) -> Json:
+def _flatten(given: Json) -> Json:
     """A function, or the choice of one, which some clients nest as Chat does."""
     if b'"function"' not in given:
         return given
@@ -215,7 +215,7 @@ _REPEATED: Mapping[str, Callable[[Json], Json]] = {
     "reasoning": _reasoning,
     "text": _text,
     "tools": _tools,
-    "tool_choice": lambda given: _flattened(bytes(given)),
+    "tool_choice": lambda given: _flatten(bytes(given)),
 }
 
 

@@ -45,7 +45,7 @@ class SurrogateMender(Struct, eq=False):
 
     def _join(self, text: tuple[type[Any], int, int], literal: bytes) -> bytes:
         """The literal without marks. A first half at its end is kept for the next one."""
-        literal = b'"' + self._waiting.pop(text, b"") + in_stretches(_unmarked, literal)[1:]
+        literal = b'"' + self._waiting.pop(text, b"") + in_stretches(_unmark, literal)[1:]
         if _LAST_HIGH.fullmatch(literal, len(literal) - 7) and _begins_escape(literal, len(literal) - 7):
             self._waiting[text] = literal[-7:-1]
             literal = literal[:-7] + b'"'
@@ -79,14 +79,14 @@ def mark_surrogates(frame: bytes) -> bytes:
     """The frame with a control character in each surrogate escape, so that a decoder accepts it."""
     if b"\0" in frame:  # which is no JSON
         return frame
-    return in_stretches(_marked, frame)
+    return in_stretches(_mark, frame)
 
 
-def _marked(text: bytes) -> bytes:
+def _mark(text: bytes) -> bytes:
     return show_backslashes(_ESCAPE.sub(rb"\\u0001", hide_backslashes(text)))
 
 
-def _unmarked(text: bytes) -> bytes:
+def _unmark(text: bytes) -> bytes:
     return _MARKED.sub(rb"\\u\1", text)
 
 

@@ -58,7 +58,7 @@ def _parse(body: bytes, open_summary: OpenSummary) -> CompactionAsk:
     model = parse_model(members) or ""
     kept: dict[str, bytes | Raw] = dict(members)
     if bytes(members.get(_MESSAGES, b""))[:1] == b"[":
-        kept[_MESSAGES] = render_list(list(_opened(split_items(members[_MESSAGES]), open_summary)))
+        kept[_MESSAGES] = render_list(list(_open(split_items(members[_MESSAGES]), open_summary)))
     opened, bare = render_object(kept), render_object({name: kept[name] for name in kept if name != _PARAMETER})
     try:
         parameter = _decode_parameter(members.get(_PARAMETER, b"null"))
@@ -95,7 +95,7 @@ def _split_edits(members: dict[str, Raw]) -> tuple[_CompactingEdit | None, list[
     return (compacting[0] if compacting else None), [one for one, edit in found if edit.type != _EDIT]
 
 
-def _opened(messages: list[Raw], open_summary: OpenSummary) -> Iterator[bytes]:
+def _open(messages: list[Raw], open_summary: OpenSummary) -> Iterator[bytes]:
     """The messages, with the last summary of ours in place of all before it. What follows it stays."""
     for at in range(len(messages) - 1, -1, -1):
         raw = bytes(messages[at])

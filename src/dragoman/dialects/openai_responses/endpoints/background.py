@@ -59,10 +59,10 @@ def _render_queued(id: str, ask: BackgroundAsk, now: int) -> Json:
     context = AnswerContext(model=ask.model, created=now, id=id, request=ask.repeated)
     made = split_members(render_answer(Reply(id=id, model=ask.model, created=now, choices=(Choice(()),)), context))
     found = {"status": b'"queued"', "output": b"[]", "usage": _NULL, "completed_at": _NULL, "error": _NULL}
-    return _marked({**made, **found}, id, ask)
+    return _mark({**made, **found}, id, ask)
 
 
-def _marked(members: Mapping[str, bytes | Raw], id: str, ask: BackgroundAsk) -> Json:
+def _mark(members: Mapping[str, bytes | Raw], id: str, ask: BackgroundAsk) -> Json:
     previous = quote(ask.previous) if ask.previous else _NULL
     own = {"id": quote(id), _BACKGROUND: _TRUE, _STORE: _TRUE, _PREVIOUS: previous}
     return render_object({**members, **own})
@@ -102,7 +102,7 @@ class EventTeller:
             return data
         self.is_over = event in _ENDS
         response = self._passed.put_into(bytes(members["response"])) if self.is_over else members["response"]
-        self.state = _marked(split_members(response), self._id, self._ask)
+        self.state = _mark(split_members(response), self._id, self._ask)
         return render_object(members | {"response": self.state})
 
 
@@ -133,7 +133,7 @@ def _is_background(state: Json) -> bool:
     return _decode_status(state).background is True
 
 
-def _ended(state: Json, status: str, failure: Failure | None) -> Json:
+def _end(state: Json, status: str, failure: Failure | None) -> Json:
     members: dict[str, bytes | Raw] = dict(split_members(state))
     error = response_error(failure) if failure is not None else b"null"
     return render_object(members | {"status": quote(status), "error": error})
@@ -152,6 +152,6 @@ BACKGROUND = BackgroundForm(
     number=_number,
     is_open=_is_open,
     is_background=_is_background,
-    render_ended=_ended,
+    render_ended=_end,
     render_failed=_render_failed,
 )

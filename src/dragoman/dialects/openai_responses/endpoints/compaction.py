@@ -46,7 +46,7 @@ _decode_thresholds = msgspec.json.Decoder(list[_Threshold] | None).decode
 
 def _parse(body: bytes, open_summary: OpenSummary) -> CompactionAsk:
     members = open_body(body).members
-    items = list(_opened(own_items(members), open_summary))
+    items = list(_open(own_items(members), open_summary))
     kinds = [_kind(item) for item in items]
     if _TRIGGER in kinds[:-1]:
         at = kinds.index(_TRIGGER)
@@ -78,7 +78,7 @@ def _kind(item: bytes) -> str | None:
         return None
 
 
-def _opened(items: list[bytes], open_summary: OpenSummary) -> Iterator[bytes]:
+def _open(items: list[bytes], open_summary: OpenSummary) -> Iterator[bytes]:
     """The items, with the last summary of ours in place of what it stands for. Instructions before it stay."""
     for at in range(len(items) - 1, -1, -1):
         if _kind(items[at]) not in _ITEMS:

@@ -151,7 +151,7 @@ def _posted_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return kept | ({"openai-beta": others} if others else {})
 
 
-def _continued(turn: SocketTurn, turns: Sequence[StoredTurn], before: str) -> Json:
+def _continue(turn: SocketTurn, turns: Sequence[StoredTurn], before: str) -> Json:
     body = STORED_ANSWERS.render_whole(turn.body, turns, True)
     return render_object({**split_members(body), _PREVIOUS: quote(before)}) if before else body
 
@@ -250,7 +250,7 @@ SOCKET_FRAMES = SocketFrames(
     parse=_parse,
     posted_headers=_posted_headers,
     answer=ResponseMessages,
-    continued=_continued,
+    continued=_continue,
     successor=_successor,
     required_input=_required_input,
     render_error=_render_error,
