@@ -119,7 +119,7 @@ class OllamaAnswerParser:
         self._parts = 0
         self._kind = _NEITHER
         self._calls = 0
-        self._ids: set[str] = set()
+        self._ids: set[str | None] = set()
 
     def take(self, line: bytes) -> list[Event]:
         """The events of one line of a stream."""
@@ -196,12 +196,10 @@ class OllamaAnswerParser:
 
     def _call_id(self, given: str | None, name: str) -> tuple[str, bool]:
         """The call's id and whether it is made: a hash of the answer's and the call's number, so that two turns never
-        share an id."""
-        found = given or answer_call_id(self.seed or name, self._calls)
-        while found in self._ids:
-            found = answer_call_id(found)
-        self._ids.add(found)
-        return found, found != given
+        share an id, nor two calls."""
+        found = given if given not in self._ids else None
+        self._ids.add(given)
+        return (found, False) if found else (answer_call_id(self.seed or name, self._calls), True)
 
     def _end(self, chunk: OllamaChunk, data: bytes, out: list[Event]) -> None:
         self.over = True
