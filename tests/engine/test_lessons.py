@@ -1479,6 +1479,20 @@ def test_a_tool_that_the_provider_has_no_more(says: str, tool: str, facts: dict[
     assert (learnt and learnt.facts) == facts
 
 
+def test_a_tool_that_an_item_declares() -> None:
+    function = {"type": "function", "name": "spawn", "parameters": {"type": "object", "properties": {}}}
+    space = {"type": "namespace", "name": "crew", "description": "Others.", "tools": [function]}
+    asked = {"input": [{"type": "additional_tools", "role": "developer", "tools": [space]}, HI]}
+    ask = read(asked, source="openai-responses")
+    target = PROFILES.target("azure-openai-responses/gpt-5.6")
+    says = "Invalid value: 'namespace'. Supported values are: 'function', 'custom', and 'tool_search'."
+    learnt = learn(Failure(FailureKind.BAD_REQUEST, says, status=400), target.facts, ask.conversation)
+    assert learnt is not None
+    made = msgspec.json.decode(compile_ask(ask, patch_target(target, Layer("lesson", learnt.facts)), Options()).body)
+    assert [tool["name"] for tool in made["tools"]] == ["crew__spawn"]
+    assert made["input"] == [HI]
+
+
 def test_an_item_of_a_run_without_its_thought_is_told_in_words() -> None:
     run = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}}
     ask = read({"input": [HI, run, HELLO, HI]}, source="openai-responses")

@@ -105,14 +105,19 @@ def keeps_no_items(refusal: Recognised) -> Patch | None:
 
 
 def unknown_tool(refusal: Recognised) -> Patch | None:
-    """A kind of tool that the target does not have."""
+    """A kind of tool that the target does not have. An item that declares one is not taken with it."""
     facts, kind = refusal.facts, next(filter(None, refusal.match.groups()))
     if kind == "custom":
         return {"custom_tools": REFUSES} if facts.custom_tools is not Stance.REFUSES else None
+    late = [(block.kind, one.kind) for block in _blocks(refusal) for one in block.declares if type(one) is NativeTool]
     sent = {tool.kind for tool in refusal.conversation.tools if isinstance(tool, NativeTool)}
+    sent.update([tool for _, tool in late])
     if kind not in sent.union(facts.provider_tools.values()) or f"!{kind}" in facts.native_tools:
         return None
-    return {"native_tools": [*facts.native_tools, f"!{kind}"]}
+    patch: Patch = {"native_tools": [*facts.native_tools, f"!{kind}"]}
+    if blocks := sorted({block for block, tool in late if tool == kind}):
+        patch["refused_blocks"] = [*facts.refused_blocks, *blocks]
+    return patch
 
 
 def fixed(**patch: Any) -> Callable[[Recognised], Patch | None]:
