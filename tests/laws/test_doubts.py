@@ -52,7 +52,14 @@ MOOT = ByDialect(
         },
         "openai-chat": set[str](),
         "cohere": {"odd_choice", "odd_thinking_field", "past_signature", "prefill_mark"},
-        "ollama": {"above_output_limit", "odd_choice", "odd_thinking_field", "past_signature", "prefill_mark"},
+        "ollama": {
+            "above_output_limit",
+            "mistyped_media",
+            "odd_choice",
+            "odd_thinking_field",
+            "past_signature",
+            "prefill_mark",
+        },
     },
 )
 # Facts that another fact of the target makes idle: no form of ids to be odd against, no thinking, no field of its own,

@@ -250,5 +250,6 @@ def test_the_groups_run_in_the_order_that_was_decided() -> None:
 def test_every_file_of_a_rule_is_in_a_group_and_has_its_own_tests() -> None:
     folder = Path(__file__).parent
     rules = {path.stem for path in (Path(rules_package).parent).rglob("*.py") if "\n@rule(" in path.read_text("utf-8")}
-    assert rules == {name.replace("-", "_") for name in NAMES}
-    assert [name for name in sorted(rules) if not (folder / f"test_{name}.py").exists()] == []
+    assert rules == {name.replace("-", "_") for name in NAMES}, "put it into its group in rules/__init__.py"
+    untested = [name for name in sorted(rules) if not (folder / f"test_{name}.py").exists()]
+    assert untested == [], "write tests/rules/test_NAME.py"

@@ -69,9 +69,13 @@ def _set_thinking(**setting: Any) -> DoubtCase:
     return DoubtCase(_chat(HI, reasoning_effort="low", **setting), f'"{name}":')
 
 
+_MISTYPED = DoubtCase(
+    _chat(_parts({"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{PIXEL}"}})), "data:image/jpeg"
+)
 _BILLED = "x-anthropic-billing-header: cc_version=2.1"
 
 CHAT: dict[str, DoubtCase] = {
+    "mistyped_media": _MISTYPED,
     "vendor_header": DoubtCase(_chat({"role": "system", "content": _BILLED}, HI), "billing-header"),
     "duplicate_ids": DoubtCase(
         _chat(HI, _calls(_call()), _result(), OK, GO, _calls(_call()), _result(), **_TOOLED),
@@ -380,6 +384,9 @@ def _shown(mime: str) -> DoubtCase:
 
 
 GEMINI: dict[str, DoubtCase] = {
+    "mistyped_media": DoubtCase(
+        _gemini(_turn("Look", {"inlineData": {"mimeType": "image/jpeg", "data": PIXEL}})), "image/jpeg"
+    ),
     "vendor_header": DoubtCase(
         _gemini(_turn("Hi"), systemInstruction={"parts": [{"text": _BILLED}]}), "billing-header"
     ),
@@ -471,6 +478,10 @@ _WRITTEN: Wire = {"type": "output_text", "text": "OK"}
 _NOTE: Wire = {"type": "url_citation", "url": "https://a.b", "title": "A", "start_index": 0, "end_index": 2}
 
 RESPONSES: dict[str, DoubtCase] = {
+    "mistyped_media": DoubtCase(
+        _responses(_look({"type": "input_image", "image_url": f"data:image/jpeg;base64,{PIXEL}", "detail": "auto"})),
+        "data:image/jpeg",
+    ),
     "vendor_header": DoubtCase(_responses({"role": "system", "content": _BILLED}, HI), "billing-header"),
     "system_only": DoubtCase(_responses({"role": "system", "content": "Be brief."}), r'^(?!.*"role":"user")'),
     "no_user_parts": DoubtCase(_responses(HI, OK, {"role": "user", "content": []}), r'"content":\[\]'),
@@ -534,6 +545,7 @@ _AS_IN_CHAT = (
 )
 
 COHERE: dict[str, DoubtCase] = {
+    "mistyped_media": _MISTYPED,
     **{name: CHAT[name] for name in _AS_IN_CHAT},
     "blank_text": DoubtCase(_chat(OK, {"role": "user", "content": " "}, OK, HI), r'"content":" "'),
     "null_settings": DoubtCase(_chat(HI, seed=None), r'"seed":null'),
@@ -571,6 +583,9 @@ _S3: Wire = {"s3Location": {"uri": "s3://bucket/a"}}
 _UNSIGNED: Wire = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
 
 BEDROCK: dict[str, DoubtCase] = {
+    "mistyped_media": DoubtCase(
+        _converse(_turn("user", "Look", {"image": {"format": "jpeg", "source": {"bytes": PIXEL}}})), '"format":"jpeg"'
+    ),
     "odd_call_id": DoubtCase(
         _converse(_HEY, _turn("assistant", _used()), _turn("user", _answered()), **_SPECIFIED), r'"toolUseId":"call_1"'
     ),
