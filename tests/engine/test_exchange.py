@@ -421,14 +421,14 @@ def test_what_was_kept_is_asked_for_before_anything_is_compiled() -> None:
     [("gemini/gemini-3-pro-preview", True), ("anthropic/claude-sonnet-4-5", False), ("openai-responses/gpt-5", False)],
 )
 def test_words_beside_a_call_are_asked_for_if_they_may_be_signed(target: str, words_too: bool) -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    call = {"id": "call_Xk29a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     spoken = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
     history = [HI, {"role": "assistant", "content": "Hello."}, HI, spoken]
-    history.append({"role": "tool", "tool_call_id": "c1", "content": "12"})
+    history.append({"role": "tool", "tool_call_id": "call_Xk29a", "content": "12"})
     recall = exchange(destination(target), messages=history).chosen(destination(target))
     assert isinstance(recall, Recall)
     call_id, *words = recall.keys
-    assert call_id == "c1"
+    assert call_id == "call_Xk29a"
     assert len(words) == (2 if words_too else 1)
     assert all(key.startswith("text-") for key in words)
 
@@ -543,11 +543,14 @@ def test_a_driver_can_cut_a_stream() -> None:
 
 def test_what_to_keep_is_handed_out_with_its_place() -> None:
     asked = opened("gemini/gemini-3-pro-preview")
-    call = {"functionCall": {"id": "c1", "name": "f", "args": {}}, "thoughtSignature": "c2lnbmVkc2lnbmVkc2lnbmVk"}
+    call = {
+        "functionCall": {"id": "call_Xk29a", "name": "f", "args": {}},
+        "thoughtSignature": "c2lnbmVkc2lnbmVkc2lnbmVk",
+    }
     candidate = {"index": 0, "content": {"role": "model", "parts": [call]}, "finishReason": "STOP"}
     step = asked.piece(b"data: " + json.dumps({"candidates": [candidate]}).encode() + b"\r\n\r\n")
     assert isinstance(step, Streaming)
     step.translation.close()
     kept = asked.state_to_keep()
     assert kept is not None
-    assert (kept.provider, kept.scope, list(kept.states)) == ("gemini", "gemini-3-pro-preview", ["c1"])
+    assert (kept.provider, kept.scope, list(kept.states)) == ("gemini", "gemini-3-pro-preview", ["call_Xk29a"])

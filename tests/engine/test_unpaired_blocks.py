@@ -55,12 +55,13 @@ ANSWERED = {
         {"type": "tool_search_call", **ID, "execution": "client", "status": "completed", "arguments": {}},
         {"type": "function_call_output", **ID, "output": "None."},
     ),
-    "a kind of which nothing is known": items(
+    "a shell by the id of its call, as the published type names it": items(
         HI,
         {"type": "local_shell_call", "id": "lsh_1", **ID, "status": "completed"}
         | {"action": {"type": "exec", "command": ["ls"], "env": {}}},
-        {"type": "local_shell_call_output", "id": "lsh_2", "output": "a lake"},
+        {"type": "local_shell_call_output", "id": "call_1", "output": "a lake"},
     ),
+    "a kind of which nothing is known": items(HI, {"type": "future_tool_call_output", **ID, "output": "a lake"}),
     "beside a reference": items(
         {"type": "item_reference", "id": "fc_1"},
         {"type": "function_call_output", **ID, "output": "a lake"},
@@ -85,11 +86,11 @@ def test_a_call_of_the_same_tool_keeps_its_form() -> None:
 
 
 def test_the_result_of_an_unknown_kind_stays_beside_a_broken_pair() -> None:
-    alone = {"type": "local_shell_call_output", "id": "lsh_2", "output": "a lake"}
+    alone = {"type": "future_tool_call_output", "call_id": "call_2", "output": "a lake"}
     result = {"type": "function_call_output", **ID, "output": "a pond"}
-    done = send("openai-responses", items(HI, alone, HI, result, HI), RESPONSES[0])
-    assert isinstance(done.end, Answered)
-    assert done.rules == ("orphan-result",)
+    done = adapt(items(HI, alone, HI, result, HI), target=RESPONSES[0], source="openai-responses")
+    assert done.json["input"][1] == alone
+    assert [change.rule for change in done.changes] == ["orphan-result"]
 
 
 def test_a_made_up_result_can_be_refused() -> None:

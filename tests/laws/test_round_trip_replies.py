@@ -123,14 +123,14 @@ data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking"
 data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":"Caf\\u00e9"}}
 
 """
-    block = b'{"type":"tool_use","id":"t1","name":"f","input":{}}'
+    block = b'{"type":"tool_use","id":"toolu_01Xk","name":"f","input":{}}'
     call = b'data: {"type":"content_block_start","index":2,"content_block":%b}\n\n' % block
     end = b"""data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}
 
 data: {"type":"message_stop"}
 
 """
-    for wire, key in ((thinking + end, text_key("Café")), (thinking + call + end, "t1")):
+    for wire, key in ((thinking + end, text_key("Café")), (thinking + call + end, "toolu_01Xk")):
         translation = Translation("anthropic", "openai-chat", keep=True)
         translation.feed(wire)
         translation.close()
