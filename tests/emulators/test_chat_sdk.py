@@ -19,7 +19,7 @@ TOOLS: Any = [
         },
     }
 ]
-NAMES = [
+NAMES = [  # but for Perplexity, which takes no tools
     "openai",
     "openrouter",
     "mistral",
@@ -34,7 +34,6 @@ NAMES = [
     "gemini-openai",
     "minimax",
     "moonshot",
-    "perplexity",
     "qwen",
     "together",
     "xai",
