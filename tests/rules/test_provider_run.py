@@ -222,6 +222,7 @@ def test_a_result_that_its_vendor_takes_in_pairs_alone(name: str) -> None:
     assert run(provider_run, whole, known, source="anthropic").untouched
     paused = [*claude(asked)["messages"], {"role": "assistant", "content": [result]}]
     assert run(provider_run, {**whole, "messages": paused}, known, source="anthropic").untouched
+    assert run(provider_run, claude(CALL, {**result, "tool_use_id": "other"}), known, source="anthropic").untouched
     body = claude({"type": "text", "text": "Well."}, result)
     done = run(provider_run, body, known, source="anthropic")
     said, told = done.json["messages"][1]["content"]

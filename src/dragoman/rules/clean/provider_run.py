@@ -195,18 +195,22 @@ _decode_half = msgspec.json.Decoder(_Half).decode
 
 def _find_lone_results(blocks: Sequence[Opaque], facts: Facts) -> frozenset[int]:
     """The blocks that answer no call before them, of the kinds that need one. What stands for a function's result names
-    its call otherwise."""
+    its call otherwise. A result right behind a call is the call's, whatever its id: that is not known to be refused."""
     asked: set[str] = set()
     lone: set[int] = set()
+    follows_call = False
     for block in blocks if facts.paired_blocks else ():
         try:
             half = _decode_half(block.json)
         except msgspec.DecodeError:
             continue
-        if half.tool_use_id is None:
+        is_call = half.tool_use_id is None
+        in_pairs = not is_call and any(fnmatchcase(block.kind, glob) for glob in facts.paired_blocks)
+        if is_call:
             asked.add(half.id or "")
-        elif half.tool_use_id not in asked and any(fnmatchcase(block.kind, glob) for glob in facts.paired_blocks):
+        elif in_pairs and half.tool_use_id not in asked and not follows_call:
             lone.add(id(block))
+        follows_call = is_call
     return frozenset(lone)
 
 
