@@ -141,12 +141,12 @@ class BegunCall(msgspec.Struct, kw_only=True):
         return bool(name) and ((bool(id and self.given) and id != self.given) or bool(self.name and name != self.name))
 
     def rest_of(self, name: str, literal: bytes) -> bytes | None:
-        """What is new in a piece that begins an object in the middle of one: the call is told once more, from its
-        beginning. None if the piece begins another call under the same number."""
+        """What is new in a piece that is an object in the middle of one: the call is told once more, from its
+        beginning to its end. None if the piece begins another call under the same number."""
         if not self.looks or not self.arguments:
             return literal
         self.looks -= 1
-        if literal[1:-1].startswith(bytes(self.arguments)) and name in ("", self.name):
+        if literal[1:-1].startswith(bytes(self.arguments)) and name in ("", self.name) and is_whole(literal):
             return b'"' + literal[1 + len(self.arguments) :]
         return None if name and is_whole(b'"' + self.arguments + b'"') else literal
 
