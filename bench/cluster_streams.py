@@ -28,7 +28,7 @@ from typing import Any
 
 import httpx
 import msgspec
-from cluster import Replica, config_of
+from replica import Replica, config_of
 from tests.store.redis_server import RedisServer
 
 REPLICAS = 2
