@@ -108,7 +108,7 @@ def unknown_tool(refusal: Recognised) -> Patch | None:
     """A kind of tool that the target does not have. An item that declares one is not taken with it."""
     facts, kind = refusal.facts, next(filter(None, refusal.match.groups()))
     if kind == "custom":
-        return {"custom_tools": REFUSES} if facts.custom_tools is not Stance.REFUSES else None
+        return _correct(refusal, custom_tools=REFUSES)
     late = [(block.kind, one.kind) for block in _blocks(refusal) for one in block.declares if type(one) is NativeTool]
     sent = {tool.kind for tool in refusal.conversation.tools if isinstance(tool, NativeTool)}
     sent.update([tool for _, tool in late])
@@ -122,13 +122,26 @@ def unknown_tool(refusal: Recognised) -> Patch | None:
 
 def fixed(**patch: Any) -> Callable[[Recognised], Patch | None]:
     """A lesson with one answer; None if the facts hold it already."""
-    return lambda refusal: dict(patch) if _lacks(refusal.facts, patch) else None
+    return lambda refusal: _correct(refusal, **patch)
+
+
+def _correct(refusal: Recognised, **patch: Any) -> Patch | None:
+    """The patch; None if the facts hold it already."""
+    return patch if _lacks(refusal.facts, patch) else None
 
 
 def _lacks(facts: Facts, patch: Patch) -> bool:
     """Whether the facts say something else."""
-    known: Patch = msgspec.to_builtins({name: getattr(facts, name) for name in patch})
-    return known != patch
+    stated = {name: _find_stated(facts, name, value) for name, value in patch.items()}
+    known: Patch = msgspec.json.decode(msgspec.json.encode(stated))
+    return merge(known, patch) != known
+
+
+def _find_stated(facts: Facts, name: str, corrected: Any) -> Any:
+    """The value of a fact; of a table the entries that are corrected."""
+    if name == "settings":
+        return {entry: facts.setting(entry) for entry in corrected}
+    return {entry: facts.medium(entry) for entry in corrected} if name == "media" else getattr(facts, name)
 
 
 def demand_reasoning(refusal: Recognised) -> Patch | None:
@@ -162,8 +175,7 @@ def refused_tools(refusal: Recognised) -> Patch | None:
 def greatest_limit(refusal: Recognised) -> Patch | None:
     """The greatest token limit that the model takes."""
     most = int(refusal.match[refusal.match.lastindex or 0])
-    known = refusal.facts.output_limit == most and refusal.facts.above_output_limit is Stance.REFUSES
-    return None if known or most < 1 else {"output_limit": most, "above_output_limit": REFUSES}
+    return None if most < 1 else _correct(refusal, output_limit=most, above_output_limit=REFUSES)
 
 
 def next_wrapper(refusal: Recognised) -> Patch | None:
@@ -185,8 +197,7 @@ def last_resort(refusal: Recognised) -> Patch | None:
     return patch and {**patch, "choice_without_tools": "accepts"}
 
 
-def without_tools(refusal: Recognised) -> Patch | None:
-    return {"tools": REFUSES} if refusal.facts.tools is not Stance.REFUSES else None
+without_tools = fixed(tools=REFUSES)
 
 
 def refused_name(refusal: Recognised) -> Patch | None:
@@ -210,11 +221,11 @@ def refused_names(refusal: Recognised) -> Patch | None:
 def _refused_setting(name: str, refusal: Recognised) -> Patch | None:
     head = name.removeprefix("body.").partition(".")[0].partition("[")[0]  # servers made with FastAPI count from there
     if head == "stream_options":
-        return {"stream_usage": REFUSES} if refusal.facts.stream_usage is not Stance.REFUSES else None
+        return _correct(refusal, stream_usage=REFUSES)
     if head in ("tools", "system") or head in list_names():
         return None
     if head == "cache_control" and refusal.conversation.hint is not None:
-        return {"cache_hint_whole": False} if refusal.facts.cache_hint_whole else None
+        return _correct(refusal, cache_hint_whole=False)
     if head in refusal.facts.refused_settings:
         return None
     ours = _SETTINGS.get(head, head)
@@ -242,7 +253,7 @@ def most(fact: str) -> Callable[[Recognised], Patch | None]:
 
     def teach(refusal: Recognised) -> Patch | None:
         most = int(refusal.match[refusal.match.lastindex or 0])
-        return None if most < 1 or getattr(refusal.facts, fact) == most else {fact: most}
+        return None if most < 1 else _correct(refusal, **{fact: most})
 
     return teach
 
@@ -250,7 +261,7 @@ def most(fact: str) -> Callable[[Recognised], Patch | None]:
 def longest(refusal: Recognised) -> Patch | None:
     """The refusal says how long the text of a setting may be."""
     name, most = refusal.match["name"], int(refusal.match["most"])
-    return None if most < 1 or refusal.facts.setting(name).length == most else {"settings": {name: {"length": most}}}
+    return None if most < 1 else _correct(refusal, settings={name: {"length": most}})
 
 
 def known_tiers(refusal: Recognised) -> Patch | None:
@@ -259,13 +270,9 @@ def known_tiers(refusal: Recognised) -> Patch | None:
     if asked is None or (value is not None and value != asked):
         return None
     known = re.findall(r"'([\w-]{1,40})'", refusal.match["known"] or refusal.match["listed"])
-    if asked in known or not known or refusal.facts.setting("service_tier").values == tuple(known):
+    if asked in known or not known:
         return None
-    return {"settings": {"service_tier": {"values": known}}}
-
-
-def free_choice(refusal: Recognised) -> Patch | None:
-    return {"tool_choices": ["auto"]} if refusal.facts.tool_choices != ("auto",) else None
+    return _correct(refusal, settings={"service_tier": {"values": known}})
 
 
 def unnamed_choice(refusal: Recognised) -> Patch | None:
@@ -277,15 +284,12 @@ def unnamed_choice(refusal: Recognised) -> Patch | None:
 
 def without_settings(*names: str) -> Callable[[Recognised], Patch | None]:
     """Settings that are refused together."""
-    patch: Patch = {"settings": {name: {"support": REFUSES} for name in names}}
-    return lambda refusal: None if refusal.facts.setting(names[0]).support is Stance.REFUSES else patch
+    return fixed(settings={name: {"support": REFUSES} for name in names})
 
 
-def fixed_medium(kind: str, way: str) -> Callable[[Recognised], Patch | None]:
-    """Media that is refused in this way."""
-    return lambda refusal: (
-        None if getattr(refusal.facts.medium(kind), way) is Stance.REFUSES else {"media": {kind: {way: REFUSES}}}
-    )
+def without_medium(kind: str, *ways: str) -> Callable[[Recognised], Patch | None]:
+    """Media that is refused in these ways; without any, however it is given."""
+    return fixed(media={kind: dict.fromkeys(ways or ("inline", "url"), REFUSES)})
 
 
 def fewer_formats(refusal: Recognised) -> Patch | None:
@@ -300,23 +304,11 @@ def refused_medium(refusal: Recognised) -> Patch | None:
     return without_medium(_MEDIA_PARTS[refusal.match["part"].lower()])(refusal)
 
 
-def without_medium(kind: str) -> Callable[[Recognised], Patch | None]:
-    """Media that is refused however it is given."""
-
-    def teach(refusal: Recognised) -> Patch | None:
-        medium = refusal.facts.medium(kind)
-        known = medium.inline is Stance.REFUSES and medium.url is Stance.REFUSES
-        return None if known else {"media": {kind: {"inline": REFUSES, "url": REFUSES}}}
-
-    return teach
-
-
 _MEDIA_PARTS = {"image_url": "image", "video_url": "video", "input_audio": "audio", "file": "document"}
 
 
 def other_limit(refusal: Recognised) -> Patch | None:
-    wanted = refusal.match["wanted"]
-    return None if refusal.facts.limit_name == wanted else {"limit_name": wanted}
+    return _correct(refusal, limit_name=refusal.match["wanted"])
 
 
 def fewer_images(refusal: Recognised) -> Patch | None:
@@ -324,13 +316,10 @@ def fewer_images(refusal: Recognised) -> Patch | None:
     most = int(refusal.match[refusal.match.lastindex or 0])
     if most < 1:
         return without_medium("image")(refusal)
-    return None if refusal.facts.medium("image").most == most else {"media": {"image": {"most": most}}}
+    return _correct(refusal, media={"image": {"most": most}})
 
 
-def system_refused(refusal: Recognised) -> Patch | None:
-    if refusal.facts.system_count.value == "none":
-        return None
-    return {"system_count": "none"}
+refuse_system = fixed(system_count="none")
 
 
 def demand_signature(refusal: Recognised) -> Patch | None:
@@ -374,7 +363,7 @@ def next_role(refusal: Recognised) -> Patch | None:
         return {"unknown_role": REFUSES}
     if not facts.flat_tools and any(message.role is Role.TOOL for message in messages):
         return {"flat_tools": True}
-    return system_refused(refusal)
+    return refuse_system(refusal)
 
 
 def next_system(refusal: Recognised) -> Patch | None:
@@ -383,7 +372,7 @@ def next_system(refusal: Recognised) -> Patch | None:
         return {"system_place": "opening"}
     if refusal.facts.system_count is SystemCount.MANY:
         return {"system_count": "one"}
-    return system_refused(refusal)
+    return refuse_system(refusal)
 
 
 def known_efforts(refusal: Recognised) -> Patch | None:
@@ -404,17 +393,11 @@ def other_levels(refusal: Recognised) -> Patch | None:
 
 def budget_range(refusal: Recognised) -> Patch | None:
     """The least and the greatest budget that there may be: thinking is asked for by budgets."""
-    numbers = {"budget_min": int(refusal.match["least"]), "budget_max": int(refusal.match["most"])}
-    patch: Patch = {"thinking_form": "budget", **numbers}
-    return patch if _lacks(refusal.facts, patch) else None
+    least, most = int(refusal.match["least"]), int(refusal.match["most"])
+    return _correct(refusal, thinking_form="budget", budget_min=least, budget_max=most)
 
 
 _EFFORTS = tuple(str(effort) for effort in Effort)
-
-
-def no_levels(refusal: Recognised) -> Patch | None:
-    """The model thinks or does not, and no effort can be named."""
-    return {"efforts": ["none"]} if refusal.facts.efforts != ("none",) else None
 
 
 def refused_words(refusal: Recognised) -> Patch | None:
@@ -464,11 +447,6 @@ def stray_field(refusal: Recognised) -> Patch | None:
     return patch or None
 
 
-def one_of_sampling(refusal: Recognised) -> Patch | None:
-    known = refusal.facts.setting("top_p").without == "temperature"
-    return None if known else {"settings": {"top_p": {"without": "temperature"}}}
-
-
 def refused_value(refusal: Recognised) -> Patch | None:
     """A setting with a value that the model does not take, by the name of the field or by the refusal's own."""
     name = (refusal.match.groupdict().get("name") or refusal.failure.param).rpartition(".")[2]
@@ -476,7 +454,7 @@ def refused_value(refusal: Recognised) -> Patch | None:
         return refuse_summaries(refusal)
     if name in ("effort", "reasoning_effort"):
         return None
-    return refused_name_of(_SETTINGS.get(name, name), refusal) if name else None
+    return without_settings(_SETTINGS.get(name, name))(refusal) if name else None
 
 
 refuse_summaries = fixed(thinking_summary=REFUSES, thoughts_on_request="none")
@@ -496,12 +474,6 @@ def other_effort_with_tools(refusal: Recognised) -> Patch | None:
     return {"efforts": left} if len(left) < len(known) else None
 
 
-def other_api(refusal: Recognised) -> Patch | None:
-    """Another API of the same provider serves the model."""
-    return {"served_here": False} if refusal.facts.served_here else None
-
-
-def refused_name_of(name: str, refusal: Recognised) -> Patch | None:
-    if refusal.facts.setting(name).support is Stance.REFUSES:
-        return None
-    return {"settings": {name: {"support": REFUSES}}}
+def refuse_named(refusal: Recognised) -> Patch | None:
+    """The setting that the refusal names."""
+    return without_settings(refusal.match["name"])(refusal)

@@ -16,7 +16,7 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure
 from dragoman.engine.exchange import corrections
-from dragoman.engine.exchange.corrections import REFUSES, Patch, Recognised, fixed, fixed_medium, most
+from dragoman.engine.exchange.corrections import REFUSES, Patch, Recognised, fixed, most
 from dragoman.profiles.facts import Facts
 from dragoman.wire.error_wording import matched_part
 from dragoman.wire.late_pattern import LatePattern
@@ -173,7 +173,7 @@ LESSONS: tuple[Lesson, ...] = (
         "system-refused",
         r"system role not supported|does not support 'system' with this model|unexpected role .?system|"
         r"doesn't support system messages",
-        corrections.system_refused,
+        corrections.refuse_system,
     ),
     _lesson(
         "developer-refused",
@@ -237,7 +237,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "limit-refused",
         r"\bmax_tokens\b",
-        lambda refusal: corrections.refused_name_of("max_tokens", refusal),
+        corrections.without_settings("max_tokens"),
         statuses=(422,),
         lasting=False,  # it may have been the number, not the name
     ),
@@ -291,16 +291,12 @@ LESSONS: tuple[Lesson, ...] = (
         rf"thinking may not be enabled when tool_choice forces|{_FORCED}",
         fixed(forced_choice_thinking=REFUSES),
     ),
-    _lesson(
-        "thinks-unasked",
-        _FORCED,
-        fixed(reasoning_default=True, thinking_off=REFUSES),
-    ),
+    _lesson("thinks-unasked", _FORCED, fixed(reasoning_default=True, thinking_off=REFUSES)),
     _lesson(
         "choice-refused",
         r"tool choice must be auto|support the provided 'tool_choice' value|"
         r"support the toolConfig\.toolChoice\.any field",
-        corrections.free_choice,
+        fixed(tool_choices=["auto"]),
     ),
     _lesson(
         "choice-named",
@@ -313,16 +309,8 @@ LESSONS: tuple[Lesson, ...] = (
         r"of type 'json_schema' is not supported|json_schema is enabled only for",
         corrections.fewer_formats,
     ),
-    _lesson(
-        "format-beside-tools",
-        r"json mode cannot be combined with tool",
-        fixed(format_with_tools=REFUSES),
-    ),
-    _lesson(
-        "schema-refused",
-        r"invalid schema for function '",
-        corrections.openai_schema,
-    ),
+    _lesson("format-beside-tools", r"json mode cannot be combined with tool", fixed(format_with_tools=REFUSES)),
+    _lesson("schema-refused", r"invalid schema for function '", corrections.openai_schema),
     _lesson(
         "schema-flavored",
         r"not a valid moonshot flavored json schema",
@@ -351,11 +339,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"'service_tier' ?: value must be one of (?P<listed>[^.]+)",
         corrections.known_tiers,
     ),
-    _lesson(
-        "logprobs-refused",
-        r"logprobs are not enabled",
-        corrections.without_settings("logprobs", "top_logprobs"),
-    ),
+    _lesson("logprobs-refused", r"logprobs are not enabled", corrections.without_settings("logprobs", "top_logprobs")),
     _lesson(
         "penalties-refused",
         r"penalty is not enabled for",
@@ -364,7 +348,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "image-unreachable",
         r"(?:error|timeout) while downloading |failed to download image|unable to download the image",
-        fixed_medium("image", "url"),
+        corrections.without_medium("image", "url"),
         lasting=False,
     ),
     # It does not say which one.
@@ -374,11 +358,7 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.without_medium("image"),
         lasting=False,
     ),
-    _lesson(
-        "image-url-refused",
-        r"image urls are not currently supported",
-        fixed_medium("image", "url"),
-    ),
+    _lesson("image-url-refused", r"image urls are not currently supported", corrections.without_medium("image", "url")),
     _lesson(
         "name-form",
         r"invalid 'messages\[\d{1,6}\]\.name': string does not match",
@@ -398,7 +378,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "result-picture",
         r"does(?:n't| not) support the image field for user messages",
-        fixed_medium("image", "result"),
+        corrections.without_medium("image", "result"),
     ),
     _lesson(
         "images-refused",
@@ -418,7 +398,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"reasoning is not supported with this model|cannot pass both content and thinking",
         fixed(reasoning_text=REFUSES),
     ),
-    _lesson("levels-refused", r"think value .{1,40} is not supported", corrections.no_levels),
+    _lesson("levels-refused", r"think value .{1,40} is not supported", fixed(efforts=["none"])),
     _lesson(
         "thinking-refused",
         r"does not support thinking|thinking is not supported by this model|"
@@ -439,11 +419,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"thinking\.type\.enabled is not supported|invalid thinking\.type: .?enabled.? \(allowed: adaptive",
         fixed(thinking_form="adaptive"),
     ),
-    _lesson(
-        "efforts-known",
-        (r"effort level '\w+'", r"supported levels: (?P<known>[^.]+)"),
-        corrections.known_efforts,
-    ),
+    _lesson("efforts-known", (r"effort level '\w+'", r"supported levels: (?P<known>[^.]+)"), corrections.known_efforts),
     _lesson(
         "effort-unknown",
         (
@@ -474,7 +450,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"not supported in the v1/chat/completions endpoint|only supported in v1/responses|"
         r"the chatcompletion operation does not work with the specified model|"
         r"is not accessible via the /chat/completions endpoint",
-        corrections.other_api,
+        fixed(served_here=False),
     ),
     _lesson("hints-unserved", r"no endpoints found that support cache control", fixed(cache_hints=REFUSES)),
     _lesson("tools-streamed", r"support tool use in streaming mode", fixed(tools_streamed=REFUSES)),
@@ -496,12 +472,12 @@ LESSONS: tuple[Lesson, ...] = (
         "sampling-refused",
         r"(?P<name>temperature|top_p|top_k)[`'\"]?"
         r"(?: (?:is deprecated|does not support|may only be set)|: only \S+ is allowed)",
-        lambda refusal: corrections.refused_name_of(refusal.match["name"], refusal),
+        corrections.refuse_named,
     ),
     _lesson(
         "sampling-both",
         r"temperature[`'\"]? and [`'\"]?top_p[`'\"]? cannot both be specified",
-        corrections.one_of_sampling,
+        fixed(settings={"top_p": {"without": "temperature"}}),
     ),
     _lesson(
         "fields-refused",
@@ -528,7 +504,7 @@ LESSONS: tuple[Lesson, ...] = (
         "one-answer",
         r"only n ?= ?1 is supported|multiple candidates is not enabled|only one candidate can be specified|"
         r"candidateCount must be 1|only one completion choice is allowed|'n' : number must be at most 1",
-        lambda refusal: corrections.refused_name_of("n", refusal),
+        corrections.without_settings("n"),
     ),
     # Tried at the start of a word only; every letter of a long one would be the start of another search.
     _lesson("extra-input", r"(?<![\w.])(?P<name>[\w.]++): extra inputs are not permitted", corrections.refused_name),
