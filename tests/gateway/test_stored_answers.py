@@ -244,6 +244,23 @@ def test_an_answer_that_could_not_be_stored_says_so(
     wait_for(lambda: "the answer was not stored" in on_stage.gateway.log.getvalue())
 
 
+def test_what_could_not_be_removed_is_not_told_to_be(on_stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*given: Any) -> bool:
+        return False
+
+    client = on_stage.gateway.openai()
+    on_stage.script("claude", "Hello.")
+    answer = client.responses.create(model="claude", input="x")
+    talk = client.conversations.create()
+    with monkeypatch.context() as patched:
+        patched.setattr(on_stage.gateway.services.store.responses, "forget", fails)
+        for remove, id in ((client.responses.delete, answer.id), (client.conversations.delete, talk.id)):
+            with pytest.raises(openai.InternalServerError, match="could not be removed"):
+                remove(id)
+    client.responses.delete(answer.id)
+    client.conversations.delete(talk.id)
+
+
 def test_an_item_is_removed_from_its_conversation_alone(on_stage: Stage) -> None:
     client = on_stage.gateway.openai()
     made = client.conversations.create(items=[{"role": "user", "content": "I am Anna."}])

@@ -250,6 +250,50 @@ def test_a_full_disk_costs_rows_that_are_counted_and_nothing_else(path: Path) ->
         assert after.execute("SELECT count(*) FROM requests").fetchone()[0] > 0
 
 
+@contextlib.contextmanager
+def unwritable(store: SqliteStore):  # type: ignore[no-untyped-def]
+    """A disk that takes nothing, in the midst of it all."""
+    connection = store._database._writer._connection
+    connection.execute("PRAGMA query_only=ON")
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA query_only=OFF")
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_nobody_is_told_that_a_disk_has_taken_what_it_has_not(path: Path, clock: Time, alone: bool) -> None:
+    turn = StoredResponse(b"[]", b"{}")
+    async with opened(path, clock, alone=alone) as store:
+        responses = store.responses
+        assert await responses.put("anna", "kept", turn)
+        assert await responses.put("anna", "named", turn)
+        assert await responses.put("anna", "last", StoredResponse(b"[]", b"{}", "named"))
+        with unwritable(store):
+            assert not await responses.put("anna", "lost", turn)
+            for id in ("kept", "named"):
+                assert not await responses.forget("anna", id)
+            with pytest.raises(StoreUnavailable):
+                await store.forget("anna")
+        async with opened(path, clock) as second:
+            ids = ("kept", "named", "last", "lost")
+            assert [await second.responses.find("anna", id) is not None for id in ids] == [True, True, True, False]
+        assert await responses.put("anna", "lost", turn)
+        assert await responses.forget("anna", "kept")
+        assert await store.forget("anna") > 0
+        async with opened(path, clock) as second:
+            assert await second.responses.find("anna", "lost") is None
+
+
+async def test_a_swap_that_the_disk_does_not_take_is_known_here_at_least(path: Path, clock: Time) -> None:
+    old, new = StoredResponse(b"[]", b"queued"), StoredResponse(b"[]", b"completed")
+    async with opened(path, clock) as store:
+        await store.responses.put("anna", "resp_1", old)
+        with unwritable(store):
+            assert await store.responses.swap("anna", "resp_1", old, new) == new
+            assert await store.responses.find("anna", "resp_1") == new
+
+
 async def test_a_file_that_breaks_while_in_use_is_not_there_and_is_counted(path: Path, clock: Time) -> None:
     async with opened(path, clock) as store:
         for number in range(300):

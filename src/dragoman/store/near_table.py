@@ -48,8 +48,8 @@ class SharedTable(Protocol[Value]):
     async def remove(self, caller: str, place: str, keys: list[str]) -> None:
         """Remove values. Returns when the table no longer gives them back."""
 
-    async def forget(self, caller: str, place: str) -> None:
-        """Remove all values of a place. Returns when the table no longer gives them back."""
+    async def forget(self, caller: str, place: str) -> bool:
+        """Remove all values of a place. Returns when the table no longer gives them back; False if it still does."""
 
     async def forget_caller(self, caller: str) -> int:
         """Remove all values of a caller; how many there were. Raises StoreUnavailable."""
@@ -133,10 +133,11 @@ class NearTable(Generic[Value]):
         found |= await self._load(caller, place, unknown)
         return {key: found[key] for key in wanted if key in found}
 
-    async def forget(self, caller: str, place: str) -> None:
+    async def forget(self, caller: str, place: str) -> bool:
         await self.near.forget(caller, place)
-        await self._removing(self.shared.forget(caller, place))
+        is_gone = await self._removing(self.shared.forget(caller, place))
         await self.near.forget(caller, place)  # what was read before the shared table had forgotten it
+        return is_gone
 
     async def forget_caller(self, caller: str) -> int:
         self.drop_caller(caller)

@@ -16,7 +16,7 @@ from dragoman.dialects.dialect import Dialect
 from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.state.stored_answers import removed_items
-from dragoman.gateway.state.stored_chains import find_turns
+from dragoman.gateway.state.stored_chains import find_turns, remove_stored
 from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses
 from dragoman.upstream.heavy_work import RequestWork
 from dragoman.wire.json_size import LARGE
@@ -51,7 +51,7 @@ async def conversation(request: ServedRequest, vendor: Dialect, template: str) -
     if found is None:
         raise Refused(stored.unknown_conversation(id))
     if template == form.path and inbound.method == "DELETE":
-        await responses.forget(caller, id)
+        await remove_stored(responses, caller, id)
         await outbound.whole(200, form.render_deleted(id))
     elif template == form.path:
         if posts:

@@ -25,7 +25,7 @@ from dragoman.gateway.http.outbound import SSE, Outbound
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.background_job import AnswerTooLong, BackgroundJob
-from dragoman.gateway.state.stored_chains import shorten
+from dragoman.gateway.state.stored_chains import remove_stored, shorten
 from dragoman.store.contracts.stored_responses import StoredResponse
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_size import LARGE
@@ -205,7 +205,8 @@ async def _put_end(services: Services, job: BackgroundJob) -> None:
         await responses.forget(caller, job.id + _EVENTS)
     state = await _tell(services, job)
     if state is None:
-        await _forget(services, caller, job.id)  # what was written after the removal
+        for name in _names(job.id):  # what was written after the removal
+            await responses.forget(caller, name)
     elif job.form.is_open(state) and not job.is_cancelled:
         job.state = job.form.render_ended(state, "failed", _TOO_LARGE)
         await _tell(services, job)
@@ -247,12 +248,12 @@ async def remove(services: Services, caller: str, id: str) -> None:
     if job is not None and job.task is not None and job.caller.name == caller:
         job.cancel()
         await asyncio.wait({job.task})
-    await _forget(services, caller, id)
+    await remove_stored(services.store.responses, caller, *_names(id))
 
 
-async def _forget(services: Services, caller: str, id: str) -> None:
-    for name in (id, id + _EVENTS, id + _BEATS):
-        await services.store.responses.forget(caller, name)
+def _names(id: str) -> tuple[str, ...]:
+    """Under which all that is kept of an answer is."""
+    return id, id + _EVENTS, id + _BEATS
 
 
 async def follow(

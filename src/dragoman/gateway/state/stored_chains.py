@@ -51,6 +51,13 @@ async def shorten(
     return replace(turn, items=cut(items, found), base=found.id), beginning
 
 
+async def remove_stored(responses: StoredResponses, caller: str, *ids: str) -> None:
+    """Raises Refused if one could not be removed: a client must not be told that it was."""
+    if not all([await responses.forget(caller, id) for id in ids]):
+        what = "it could not be removed: the store cannot be written"
+        raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
+
+
 async def _is_there(responses: StoredResponses, caller: str, id: str, wholly: bool) -> bool:
     """Whether a turn is stored; `wholly`: and all that its items are put together of, which are then in use."""
     while id:

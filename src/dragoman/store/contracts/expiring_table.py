@@ -50,8 +50,8 @@ class ExpiringTable(Protocol[Value]):
     async def find(self, caller: str, place: str, keys: Iterable[str], *, latest: bool = False) -> dict[str, Value]:
         """The values under these keys, in the order of the keys. `latest`: as others have written them, too."""
 
-    async def forget(self, caller: str, place: str) -> None:
-        """Remove all values of a place."""
+    async def forget(self, caller: str, place: str) -> bool:
+        """Remove all values of a place. False: they are still there for others."""
 
     async def forget_caller(self, caller: str) -> int:
         """Remove all values of a caller; how many there were. Raises StoreUnavailable."""

@@ -47,6 +47,6 @@ class Leases:
             kept = await self._table.put_first(NO_CALLER, name, ONLY, Lease(holder, now + seconds))
         return kept.holder == holder
 
-    def release(self, name: str) -> Coroutine[Any, Any, None]:
+    def release(self, name: str) -> Coroutine[Any, Any, bool]:
         """Give it up. Call it only while you hold it."""
         return self._table.forget(NO_CALLER, name)

@@ -58,6 +58,6 @@ class Pins:
         """The pins under these keys."""
         return self._table.find(owner.caller, owner.session, keys)
 
-    def forget(self, owner: PinOwner) -> Coroutine[Any, Any, None]:
+    def forget(self, owner: PinOwner) -> Coroutine[Any, Any, bool]:
         """Remove all pins of a session."""
         return self._table.forget(owner.caller, owner.session)

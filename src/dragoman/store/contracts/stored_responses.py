@@ -114,10 +114,9 @@ class StoredResponses:
             return {}
         return {item: one.previous for item, one in (await self._table.find(caller, _ITEMS, items)).items()}
 
-    async def forget(self, caller: str, id: str) -> None:
-        """Remove a response; see above for one that others name."""
+    async def forget(self, caller: str, id: str) -> bool:
+        """Remove a response; see above for one that others name. False: it could not be removed."""
         found = await self.find_link(caller, id)
         if found is None or not found.is_named:
-            await self._table.forget(caller, id)
-        elif not found.is_removed:
-            await self._table.put(caller, id, {ONLY: replace(found, is_removed=True)})
+            return await self._table.forget(caller, id)
+        return found.is_removed or await self._table.put(caller, id, {ONLY: replace(found, is_removed=True)})

@@ -103,10 +103,11 @@ class ExpiringMap(Generic[Value]):
         with self._lock:
             self._drop(address)
 
-    async def forget(self, caller: str, place: str) -> None:
+    async def forget(self, caller: str, place: str) -> bool:
         with self._lock:
             for address in [one for one in self._callers.get(caller, ()) if one[1] == place]:
                 self._drop(address)
+        return True
 
     async def forget_caller(self, caller: str) -> int:
         return self.drop_caller(caller)

@@ -89,8 +89,14 @@ class RedisTable(Generic[Value]):
         addresses = [address_of(caller, place, key) for key in keys]
         await self._send(evalsha(self._scripts.remove, self._base, *addresses))
 
-    async def forget(self, caller: str, place: str) -> None:
-        await self._send(evalsha(self._scripts.forget, self._base, digest(caller), digest(place)))
+    async def forget(self, caller: str, place: str) -> bool:
+        try:
+            await self._link.ask(evalsha(self._scripts.forget, self._base, digest(caller), digest(place)), again=True)
+        except RedisAway:  # counted; it is asked again when Redis is back
+            return True
+        except RedisRefused:
+            return False
+        return True
 
     async def forget_caller(self, caller: str) -> int:
         """Raises RedisAway or RedisRefused."""

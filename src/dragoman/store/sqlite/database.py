@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,19 @@ class Database:
         """Have a statement run soon. Never waits, never fails."""
         self._writer.jobs.put(job)
 
+    @property
+    def lost(self) -> int:
+        """How many writes were lost so far, because too many waited or the disk did not take them."""
+        health = self._writer.jobs.health()
+        return health.dropped + health.failed
+
+    async def write_down(self, jobs: Iterable[WriteJob]) -> bool:
+        """Have statements run, and wait until they have; False when that took too long, or a write was lost."""
+        lost = self.lost
+        for job in jobs:
+            self.write(job)
+        return await self.written(DATA_PATH_DEADLINE) and self.lost == lost
+
     async def read(self, read: Callable[[sqlite3.Connection], Result]) -> Result:
         """A short read for the data path. Raises StoreUnavailable, which is counted."""
         return await self._reads.run(read)
@@ -68,7 +81,7 @@ class Database:
         return self._writer.alone or await self.written(DATA_PATH_DEADLINE)
 
     async def written(self, seconds: float) -> bool:
-        """Wait until everything so far is written; False when that took too long."""
+        """Wait until everything so far is written or lost; False when that took too long."""
         loop = asyncio.get_running_loop()
         done = loop.create_future()
         self._writer.jobs.mark(partial(loop.call_soon_threadsafe, _finish, done))

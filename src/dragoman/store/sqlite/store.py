@@ -76,14 +76,15 @@ class SqliteStore(TableStore):
 
     async def forget(self, caller: str) -> int:
         await self.flush()
+        lost = self._database.lost
         count = await self._forget_values(caller) + await self.ledger.forget(caller)
         count += await self.lessons.forget_caller(caller) + self.limits.forget(caller)
         try:
             count += await self.budgets.forget(caller)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"budgets: {error}") from error
-        if not await self.flush():
-            raise StoreUnavailable(f"{self.place} is busy")
+        if not await self.flush() or self._database.lost > lost:
+            raise StoreUnavailable(f"{self.place} is busy, or cannot be written")
         return count
 
     async def prune(self) -> int:

@@ -13,7 +13,7 @@ from dragoman.store.clock import Clock
 from dragoman.store.contracts.expiring_table import Bounds
 from dragoman.store.errors import StoreUnavailable
 from dragoman.store.memory.expiring_map import OVERHEAD, Address
-from dragoman.store.sqlite.database import DATA_PATH_DEADLINE, Database
+from dragoman.store.sqlite.database import Database
 from dragoman.store.sqlite.writer import Sweep, WriteJob
 from dragoman.store.table_backed import TableKind
 
@@ -66,13 +66,16 @@ class SqliteTable(Generic[Value]):
         return caller not in self._callers and self._database.alone
 
     async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> bool:
-        for key, value in entries.items():
-            self._write(_PUT, (caller, place, key), value)
-        return await (self._database.written(DATA_PATH_DEADLINE) if self._kind.waits else self._database.seen())
+        jobs = [self._job(_PUT, (caller, place, key), value) for key, value in entries.items()]
+        if self._kind.waits:
+            return await self._database.write_down(jobs)
+        for job in jobs:
+            self._database.write(job)
+        return await self._database.seen()
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         expired = self._clock() - self._bounds.ttl
-        self._write(_PUT_FIRST, (caller, place, key), value, expired)
+        self._database.write(self._job(_PUT_FIRST, (caller, place, key), value, expired))
         if self._database.alone:
             return value
         await self._database.shared()
@@ -85,9 +88,9 @@ class SqliteTable(Generic[Value]):
     async def swap(self, caller: str, place: str, key: str, old: Value, new: Value) -> Value | None:
         kind, now = self._kind, self._clock()
         values = (now, kind.encode(new), kind.name, caller, place, key, old)
-        self._database.write(WriteJob(_SWAP, values, kind.encode, kind.name, kind.weigh(old) + kind.weigh(new)))
+        job = WriteJob(_SWAP, values, kind.encode, kind.name, kind.weigh(old) + kind.weigh(new))
         try:
-            if not await self._database.written(DATA_PATH_DEADLINE):
+            if not await self._database.write_down([job]):
                 return new
             rows = await self._database.read(partial(self._rows, caller, place, [key], now - self._bounds.ttl))
         except StoreUnavailable:
@@ -103,28 +106,25 @@ class SqliteTable(Generic[Value]):
         return {key: value for key, (value, _) in rows.items()}
 
     async def remove(self, caller: str, place: str, keys: list[str]) -> None:
-        for key in keys:
-            self._database.write(WriteJob(_REMOVE, (self._kind.name, caller, place, key)))
-        await self._database.written(DATA_PATH_DEADLINE)
+        await self._database.write_down([WriteJob(_REMOVE, (self._kind.name, caller, place, key)) for key in keys])
 
-    async def forget(self, caller: str, place: str) -> None:
-        self._database.write(WriteJob(_FORGET, (self._kind.name, caller, place)))
-        await self._database.written(DATA_PATH_DEADLINE)
+    async def forget(self, caller: str, place: str) -> bool:
+        return await self._database.write_down([WriteJob(_FORGET, (self._kind.name, caller, place))])
 
     async def forget_caller(self, caller: str) -> int:
         count = await self._database.report(partial(self._count, caller))
-        self._database.write(WriteJob(_FORGET_CALLER, (self._kind.name, caller)))
-        await self._database.written(DATA_PATH_DEADLINE)
+        if not await self._database.write_down([WriteJob(_FORGET_CALLER, (self._kind.name, caller))]):
+            raise StoreUnavailable(f"{self._database.path} cannot be written")
         return count
 
     def touch(self, address: Address) -> None:
         self._database.write(WriteJob(_TOUCH, (self._clock(), self._kind.name, *address)))
 
-    def _write(self, statement: str, address: Address, value: Value, *before: float) -> None:
+    def _job(self, statement: str, address: Address, value: Value, *before: float) -> WriteJob:
         self._callers.add(address[0])
         values = (*before, self._kind.name, *address, self._clock(), value)
         weight = self._kind.weigh(value)
-        self._database.write(WriteJob(statement, values, self._kind.encode, self._kind.name, weight))
+        return WriteJob(statement, values, self._kind.encode, self._kind.name, weight)
 
     def _rows(
         self, caller: str, place: str, keys: list[str], since: float, connection: sqlite3.Connection
