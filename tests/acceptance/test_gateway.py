@@ -255,6 +255,19 @@ def test_E3_E11_marks_of_a_stream_never_reach_the_client(tmp_path: Path, dialect
     assert out.endswith(DONE)
 
 
+@pytest.mark.parametrize("profile", ["anthropic", "gemini", "openai-responses", "cohere"])
+def test_E3_E11_marks_of_a_stream_reach_no_client_in_its_own_dialect(profile: str) -> None:
+    """A mark between the provider's events, and one on each. What an event holds is the model's: a call's `done`."""
+    source = {"cohere": "cohere"}.get(profile, profile)
+    asked = {"stream": True, **body(source, "m")} if source != "gemini" else body(source, "m")
+    told = adapt(asked, source=source, target=f"{profile}/m", stream=True).stream()
+    held = {"type": "response.new", "args": {"done": True}}
+    name = b"event: response.new\n" if profile in ("anthropic", "openai-responses") else b""
+    marked = name + b"data: " + json.dumps({**held, "done": True, "__internal__": {}}).encode() + b"\n\n"
+    out = told.feed(b'data: {"done": true}\n\ndata: {"stream_end": 1, "__stream_end__": true}\n\n' + marked)
+    assert [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data:")] == [held]
+
+
 def test_E12_a_clean_stream_is_relayed_byte_for_byte(tmp_path: Path) -> None:
     frames = (NOISE[0], SAYS, STOP.replace(b"\n\n", b"\r\n\r\n"), DONE)
     with served(tmp_path, streamed(*frames)) as (running, _):

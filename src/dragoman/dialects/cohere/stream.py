@@ -30,7 +30,7 @@ from dragoman.conversation.events import (
     Used,
     methods_by_event,
 )
-from dragoman.conversation.failures import Failure
+from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop, Usage
@@ -64,7 +64,7 @@ from dragoman.dialects.shared.raw_json import decode_broken, decode_items, text_
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import SseStreamParser
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_no_answer
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import DONE_FRAME, Frame, render_event_frame
 
@@ -217,8 +217,8 @@ class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
             self._answer.cite(bytes(message.citations), out)
         elif kind == "message-end":
             self._end_message(event, out)
-        elif not kind:
-            self._answer.fail(parse_failure(200, {}, data, NAME), out)
+        elif not kind and (failure := parse_no_answer(data, NAME)).kind not in UNREADABLE_ANSWERS:
+            self._answer.fail(failure, out)
         elif kind != "message-start":
             self.skipped += kind not in _SILENT
 

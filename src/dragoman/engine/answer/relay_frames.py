@@ -52,13 +52,14 @@ _decode_typed = msgspec.json.Decoder(_Typed).decode
 
 class RelayFrames:
     """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
-    chunks. `check` raises DecodeError unless a chunk is plainly without them. `unasked` are further keys to take out,
+    chunks. `outer` are keys to take out of a chunk but not of what it holds: arguments and schemas have keys of their
+    own. `check` raises DecodeError unless a chunk is plainly without them. `unasked` are further keys to take out,
     which chunks mostly have with `null`. `observer` counts words. `rewrite` writes chunks that clients misread, and
     what is left of those that had such keys. `form` is what clients read of a frame. `skipped` counts frames that could
     not be read."""
 
     __slots__ = (
-        *("_check", "_form", "_halves", "_held", "_leftovers", "_marks", "_nulls", "_observer", "_open"),
+        *("_check", "_form", "_halves", "_held", "_leftovers", "_marks", "_nulls", "_observer", "_open", "_outer"),
         *("_redact", "_rewrite", "_template", "_unasked", "_within", "_words", "_writes_all", "skipped"),
     )
 
@@ -68,6 +69,7 @@ class RelayFrames:
         leftovers: frozenset[str] = frozenset(),
         check: Callable[[bytes], object] | None = None,
         *,
+        outer: frozenset[str] = frozenset(),
         unasked: frozenset[str] = frozenset(),
         observer: RelayObserver | None = None,
         rewrite: ChunkRewrite | None = None,
@@ -79,7 +81,8 @@ class RelayFrames:
         self._unasked = _marks(unasked)
         self._rewrite = rewrite
         self._leftovers = leftovers | unasked
-        self._marks = _marks(self._leftovers)
+        self._outer = outer - self._leftovers
+        self._marks = _marks(self._leftovers | outer)
         self._nulls = _nulls(unasked)
         self._held = b""
         self._halves = HalfPairs()
@@ -278,6 +281,8 @@ class RelayFrames:
         except _UNREADABLE:
             self.skipped += 1
             return []
+        if self._outer and isinstance(cleaned, dict):
+            cleaned = {key: value for key, value in cleaned.items() if key not in self._outer}
         pieces = [cleaned] if self._rewrite is None or not isinstance(cleaned, dict) else self._rewrite.pieces(cleaned)
         if self._rewrite is not None and self._rewrite.renumbers and not self._writes_all:
             self._check, self._template, self._writes_all = None, self._new_template(), True

@@ -34,6 +34,7 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.conversation.tools import NativeTool
+from dragoman.conversation.traits import STREAM_MARKS
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.shared.client_agents import find_agent
@@ -436,6 +437,7 @@ class Translation:
                 redact,
                 leftovers,
                 answers.check_chunk,
+                outer=STREAM_MARKS,
                 unasked=unasked if self._undo.usage else frozenset(),
                 observer=observer,
                 rewrite=rewrite,
