@@ -34,8 +34,8 @@ from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, S
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini.dialect import request_path
-from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
 from dragoman.dialects.gemini.request import locate, parse_request, render_request
+from dragoman.dialects.gemini.tools import from_proto, to_proto
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 GEMINI = Origin("gemini")

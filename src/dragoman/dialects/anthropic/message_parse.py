@@ -31,7 +31,6 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observe_message, observe_name
 from dragoman.dialects.anthropic import NAME, ORIGIN
-from dragoman.dialects.anthropic.hints import parse_hint, split_hint
 from dragoman.dialects.anthropic.schema import (
     BLOCKS,
     AnthropicBase64Source,
@@ -60,6 +59,8 @@ from dragoman.dialects.anthropic.schema import (
     open_block,
     open_result,
     open_result_block,
+    parse_hint,
+    split_hint,
 )
 from dragoman.dialects.anthropic.tools import parse_tool_change
 from dragoman.dialects.families.carried_state import reattach

@@ -23,7 +23,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.anthropic.hints import with_hint
+from dragoman.dialects.anthropic.schema import with_hint
 from dragoman.dialects.families.plain_messages import PlainForms, render_plain
 from dragoman.dialects.shared.ownership import end_object, own_block, plain_or_sealed
 from dragoman.dialects.shared.rendering import Pieces, leading_systems, render_each, system_message

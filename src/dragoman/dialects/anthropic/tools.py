@@ -10,8 +10,7 @@ from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool, ToolSwitch
 from dragoman.dialects.anthropic import NAME, ORIGIN
-from dragoman.dialects.anthropic.hints import split_hint, with_hint
-from dragoman.dialects.anthropic.schema import open_declared_tool, open_tool
+from dragoman.dialects.anthropic.schema import open_declared_tool, open_tool, split_hint, with_hint
 from dragoman.dialects.families.published_tools import functions_of
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.shared.ownership import own_tool, require_own

@@ -30,8 +30,7 @@ from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.bedrock import NAME, ORIGIN
-from dragoman.dialects.bedrock.media import FORMATS, parse_media
-from dragoman.dialects.bedrock.message_parse import cited_texts
+from dragoman.dialects.bedrock.message_parse import FORMATS, cited_texts, parse_media
 from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -15,27 +15,32 @@ from dragoman.conversation.parts import (
     CacheHint,
     Call,
     Extras,
+    Inline,
     Json,
+    Media,
     MediaKind,
     Opaque,
     Part,
+    Plain,
     Reasoning,
+    Remote,
     Result,
     StateKind,
+    Stored,
     Text,
 )
 from dragoman.conversation.traits import ObservedMessage, observe_message
 from dragoman.dialects.bedrock import NAME, ORIGIN
-from dragoman.dialects.bedrock.media import parse_media
 from dragoman.dialects.bedrock.schema import BedrockOutput, BedrockTurn, decode_objects
 from dragoman.dialects.families.carried_state import reattach
 from dragoman.dialects.shared.parsed_messages import compose
-from dragoman.dialects.shared.parsing import extras_of, parse_state
+from dragoman.dialects.shared.parsing import DOCUMENT_TYPES, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.dialects.shared.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import split_members
+from dragoman.wire.media_types import UNTOLD
 
 CACHE_POINT = "cachePoint"
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
@@ -268,3 +273,101 @@ PARSERS: dict[str, Callable[[bytes, str], Part | None]] = {
     "citationsContent": _parse_cited,
     **{kind.value: _media(kind) for kind in MediaKind},
 }
+
+
+# Images, documents, films and sounds. Bedrock names a short format; other dialects have a media type.
+
+FORMATS: Mapping[MediaKind, Mapping[str, str]] = {
+    MediaKind.IMAGE: {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"},
+    MediaKind.DOCUMENT: DOCUMENT_TYPES,
+    MediaKind.VIDEO: {
+        "mkv": "video/x-matroska",
+        "mov": "video/quicktime",
+        "mp4": "video/mp4",
+        "webm": "video/webm",
+        "flv": "video/x-flv",
+        "mpeg": "video/mpeg",
+        "mpg": "video/mpg",
+        "wmv": "video/x-ms-wmv",
+        "three_gp": "video/3gpp",
+    },
+    MediaKind.AUDIO: {
+        "mp3": "audio/mpeg",
+        "opus": "audio/opus",
+        "wav": "audio/wav",
+        "aac": "audio/aac",
+        "flac": "audio/flac",
+        "mp4": "audio/mp4",
+        "ogg": "audio/ogg",
+        "mkv": "audio/x-matroska",
+        "mka": "audio/matroska",
+        "x-aac": "audio/x-aac",
+        "m4a": "audio/m4a",
+        "mpeg": "audio/mpeg3",
+        "mpga": "audio/mpga",
+        "pcm": "audio/pcm",
+        "webm": "audio/webm",
+    },
+}
+"""Kind → format → media type. No media type stands twice for one kind, so that both ways give the same."""
+
+NO_TITLE = "document"
+"""The name of a document that has none, since Bedrock demands one."""
+
+
+def parse_media(kind: MediaKind, raw: Json, at: str) -> Media | None:
+    """An image, a document, a film or a sound. None if it has a form that only Bedrock knows."""
+    wire = split_members(raw, at)
+    source = _parse_source(kind, wire, at)
+    if source is None:
+        return None
+    title = _parse_title(wire, at) if kind is MediaKind.DOCUMENT else None
+    fields = {key: bytes(value) for key, value in wire.items()}
+    return Media(kind, source, title=None if title == NO_TITLE else title, extras=extras_of(NAME, fields))
+
+
+def _parse_title(wire: dict[str, Raw], at: str) -> str | None:
+    raw = wire.pop("name", None)
+    if raw is not None and bytes(raw)[:1] not in b'"n':
+        raise MalformedRequest("the name is not a text", at=f"{at}/name", hint="name the document, or leave it out")
+    return _text(raw)
+
+
+def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Plain | Remote | Stored | None:
+    given = bytes(wire.get("source", b""))
+    if given[:1] != b"{":
+        raise MalformedRequest("the source is not an object", at=f"{at}/source")
+    source = {key: bytes(value) for key, value in split_members(given, f"{at}/source").items()}
+    media_type = _media_type(kind, _text(wire.get("format")) or "")
+    if source.keys() == {"bytes"} and source["bytes"][:1] == b'"' and media_type:
+        found: Inline | Plain | Remote | Stored | None = Inline(media_type, source["bytes"])
+    elif source.keys() == {"text"} and source["text"][:1] == b'"' and media_type == "text/plain":
+        found = Plain(source["text"])
+    elif source.keys() == {"url"} and source["url"][:1] == b'"':
+        found = Remote(unquote(source["url"]), media_type)  # Converse takes none, so it is fetched or named
+    else:
+        found = _parse_stored(source, media_type)
+    if found is not None:
+        del wire["source"]
+        wire.pop("format", None)
+    return found
+
+
+def _media_type(kind: MediaKind, name: str) -> str:
+    """By a format, or as a media type, which Bedrock takes in its place (recorded on Nova). Empty for any other, except
+    of documents: theirs is a list that Bedrock checks, and what they are is shown by their bytes."""
+    known = FORMATS[kind].get(name) or (name if name in FORMATS[kind].values() else "")
+    return known or (UNTOLD if kind is MediaKind.DOCUMENT and name else "")
+
+
+def _parse_stored(source: Mapping[str, Json], media_type: str) -> Stored | None:
+    if source.keys() != {"s3Location"} or source["s3Location"][:1] != b"{":
+        return None
+    place = split_members(source["s3Location"])
+    uri = _text(place.get("uri"))
+    return Stored(uri, NAME, media_type) if uri and place.keys() == {"uri"} and media_type else None
+
+
+def _text(raw: Raw | None) -> str | None:
+    literal = bytes(raw) if raw is not None else b""
+    return unquote(literal) if literal[:1] == b'"' else None

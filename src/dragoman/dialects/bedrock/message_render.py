@@ -8,10 +8,25 @@ import msgspec
 
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
-from dragoman.conversation.parts import CacheHint, Call, Json, Media, Opaque, Part, Reasoning, Result, StateKind, Text
+from dragoman.conversation.parts import (
+    CacheHint,
+    Call,
+    Extras,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Plain,
+    Reasoning,
+    Result,
+    StateKind,
+    Stored,
+    Text,
+)
 from dragoman.dialects.bedrock import NAME
-from dragoman.dialects.bedrock.media import render_media
-from dragoman.dialects.bedrock.message_parse import CACHE_POINT, HINTS
+from dragoman.dialects.bedrock.message_parse import CACHE_POINT, FORMATS, HINTS, NO_TITLE
 from dragoman.dialects.shared.ownership import end_object, own_block, plain_or_sealed, require_own
 from dragoman.dialects.shared.rendering import Pieces, leading_systems, system_message
 from dragoman.errors import Unrepresentable
@@ -138,6 +153,46 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
         out += (b',"signature":', plain_or_sealed(held, StateKind.SIGNATURE))
     end_object(part.extras, NAME, out)
     out.append(b"}")
+
+
+_ALIASES = {"image/jpg": "jpeg", "audio/mp3": "mp3", "audio/x-wav": "wav", "text/x-markdown": "md"}
+"""Further names of media types, and their formats."""
+
+
+def format_of(kind: MediaKind, media_type: str) -> str:
+    """The format for a media type; empty if there is none."""
+    bare = media_type.partition(";")[0].strip().lower()
+    found = next((name for name, known in FORMATS[kind].items() if known == bare), "")
+    return found or (_ALIASES.get(bare, "") if _ALIASES.get(bare, "") in FORMATS[kind] else "")
+
+
+def render_media(part: Media, out: Pieces) -> None:
+    """The block, without its braces."""
+    source = part.source
+    media_type = source.media_type if isinstance(source, (Inline, Stored, Plain)) else ""
+    name = format_of(part.kind, media_type)
+    if not name or (isinstance(source, Plain) and part.kind is not MediaKind.DOCUMENT):
+        raise Unrepresentable(f"{part.kind.value} of the type {media_type or 'that its URL has'} in a Bedrock request")
+    out.append(b'"%b":{"format":%b' % (part.kind.value.encode(), quote(name)))
+    if part.kind is MediaKind.DOCUMENT:
+        out.append(b',"name":%b' % quote(part.title or NO_TITLE))
+    out.append(b',"source":')
+    if isinstance(source, Inline):
+        out += (b'{"bytes":', source.data)
+    elif isinstance(source, Plain):
+        out += (b'{"text":', source.literal)
+    elif isinstance(source, Stored) and source.provider == NAME:
+        out += (b'{"s3Location":{"uri":', quote(source.id), b"}")
+    else:
+        raise Unrepresentable(f"{part.kind.value} that is not in the request itself")
+    out.append(b"}")
+    _render_fields(part.extras, out)
+    out.append(b"}")
+
+
+def _render_fields(extras: Extras | None, out: Pieces) -> None:
+    for key, value in require_own(extras, NAME).items():
+        out += (b",", quote(key), b":", value)
 
 
 RENDERERS: dict[type[Part], Callable[..., None]] = {

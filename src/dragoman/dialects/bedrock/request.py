@@ -12,9 +12,8 @@ from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, 
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Inline, Json, MediaKind
 from dragoman.dialects.bedrock import NAME
-from dragoman.dialects.bedrock.media import FORMATS, format_of
-from dragoman.dialects.bedrock.message_parse import parse_odd_item, parse_system, parse_turn
-from dragoman.dialects.bedrock.message_render import render_block, render_messages
+from dragoman.dialects.bedrock.message_parse import FORMATS, parse_odd_item, parse_system, parse_turn
+from dragoman.dialects.bedrock.message_render import format_of, render_block, render_messages
 from dragoman.dialects.bedrock.schema import decode_turn, decode_turns, open_block, open_system, open_turn
 from dragoman.dialects.bedrock.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from dragoman.conversation import traits
 from dragoman.conversation.collect import arguments_of
-from dragoman.conversation.literals import EMPTY, joined, unquote
-from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     Call,
     Citation,
@@ -23,13 +24,13 @@ from dragoman.conversation.parts import (
     MediaKind,
     Opaque,
     Part,
+    Plain,
     Reasoning,
     Result,
     Text,
 )
 from dragoman.conversation.traits import CODES, ObservedMessage, observe_message, observe_result
 from dragoman.dialects.cohere import NAME, ORIGIN
-from dragoman.dialects.cohere.documents import parse_document
 from dragoman.dialects.cohere.schema import (
     CohereAssistant,
     CohereCall,
@@ -338,3 +339,49 @@ PARSERS: Mapping[type[Any], Callable[[Any, Extras | None], Part | None]] = {
     CohereImage: _parse_image,
     CohereDocument: _parse_document,
 }
+
+
+# Documents: those of the whole request, and those that a tool gave back. A document is a text, or an object. Its data
+# is a text, or an object whose members the model reads by name. One with nothing but a title and a text is both to us;
+# any other object is the text of its JSON.
+
+BARE, TEXT, OBJECT = "bare", "text", "object"
+"""Spellings: a text in place of the document, a text as its data, and an object with members of its own."""
+INSIDE = "document."
+"""How the names of a document's further members begin, such as its id."""
+_USUAL = frozenset({"title", "text"})
+
+
+def parse_documents(raw: bytes) -> Message | None:
+    """The documents of a request as a user's turn of their own; None if there are none, or in an unknown form."""
+    if raw[:1] != b"[":
+        return None
+    parts = [parse_document(bytes(item)) for item in split_items(raw, "/documents")]
+    known: list[Part] = [part for part in parts if part is not None]
+    return Message(USER, tuple(known), FIELD, listed=True) if known and len(known) == len(parts) else None
+
+
+def parse_document(raw: bytes) -> Media | None:
+    """One document, or None if it has another form."""
+    if raw[:1] == b'"':
+        return Media(MediaKind.DOCUMENT, Plain(raw), wire_form=BARE)
+    wire = split_members(raw) if raw[:1] == b"{" else {}
+    content = bytes(wire.get("data", b""))
+    others = extras_of(NAME, {INSIDE + key: bytes(value) for key, value in wire.items() if key != "data"})
+    if content[:1] == b'"':
+        return Media(MediaKind.DOCUMENT, Plain(content), wire_form=TEXT, extras=others)
+    if content[:1] != b"{":
+        return None
+    title, text = _usual_members(split_members(content))
+    if text is None:
+        return Media(MediaKind.DOCUMENT, Plain(quote(content.decode())), wire_form=OBJECT, extras=others)
+    return Media(MediaKind.DOCUMENT, Plain(text), title, extras=others)
+
+
+def _usual_members(members: Mapping[str, Raw]) -> tuple[str | None, Json | None]:
+    """The title and the text, if there is nothing else."""
+    literals = {key: bytes(value) for key, value in members.items()}
+    plain = all(value[:1] == b'"' for value in literals.values())
+    if not plain or literals.keys() - _USUAL or "text" not in literals:
+        return None, None
+    return unquote(literals["title"]) if "title" in literals else None, literals["text"]

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dragoman.conversation.collect import text_of_arguments
-from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, TOOL, Message, Role
+from dragoman.conversation.literals import EMPTY, quote, unquote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     Call,
     Citation,
     Inline,
+    Json,
     Media,
     MediaKind,
     Opaque,
@@ -26,11 +27,12 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.cohere import NAME
-from dragoman.dialects.cohere.documents import is_documents, render_document
+from dragoman.dialects.cohere.message_parse import BARE, INSIDE, OBJECT, TEXT
 from dragoman.dialects.shared.ownership import end_object, own_block
 from dragoman.dialects.shared.parsing import data_url
 from dragoman.dialects.shared.rendering import Pieces, render_each
 from dragoman.errors import Unrepresentable
+from dragoman.wire.json_reader import render_object
 
 _HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}
 
@@ -185,3 +187,44 @@ PART_RENDERERS: dict[type[Part], Callable[..., None]] = {
     Media: _render_media,
     Opaque: _render_opaque,
 }
+
+
+# Documents
+
+
+def is_documents(message: Message) -> bool:
+    """Whether a message stands for the documents of the request, and not in the list of messages."""
+    return message.at == FIELD and message.role is USER
+
+
+def render_documents(messages: Sequence[Message]) -> Json | None:
+    """The documents of a request, or None."""
+    found = [part for message in messages if is_documents(message) for part in message.parts]
+    return b"[" + b",".join([_document(part) for part in found]) + b"]" if found else None
+
+
+def _document(part: Part) -> Json:
+    out: Pieces = []
+    render_document(part, out)
+    return b"".join(out)
+
+
+def render_document(part: Part, out: Pieces) -> None:
+    """One document. Raises Unrepresentable if it is not given as its text."""
+    if not isinstance(part, Media) or not isinstance(part.source, Plain):
+        raise Unrepresentable(f"{type(part).__name__} among the documents of a Cohere request")
+    literal = part.source.literal
+    if part.wire_form == BARE and part.extras is None:
+        out.append(literal)
+        return
+    out += (b'{"data":', _render_content(part, literal))
+    end_object(part.extras, NAME, out, INSIDE)
+
+
+def _render_content(part: Media, literal: Json) -> Json:
+    if part.wire_form == OBJECT:
+        return unquote(literal).encode()
+    if part.wire_form == TEXT and part.title is None:
+        return literal
+    head: dict[str, Json] = {} if part.title is None else {"title": quote(part.title)}
+    return render_object({**head, "text": literal})

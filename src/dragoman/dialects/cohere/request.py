@@ -9,9 +9,8 @@ from msgspec import Raw
 from dragoman.conversation.messages import FIELD, Message
 from dragoman.conversation.parts import Call, Citation, Part, Text
 from dragoman.dialects.cohere import NAME, ORIGIN
-from dragoman.dialects.cohere.documents import is_documents, parse_documents
-from dragoman.dialects.cohere.message_parse import parse_odd_item, parse_turn, settle
-from dragoman.dialects.cohere.message_render import render_messages, render_new
+from dragoman.dialects.cohere.message_parse import parse_documents, parse_odd_item, parse_turn, settle
+from dragoman.dialects.cohere.message_render import is_documents, render_messages, render_new
 from dragoman.dialects.cohere.schema import decode_message, decode_messages, open_message, open_part
 from dragoman.dialects.cohere.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.dialect import RequestCodec, locate_in_members, locate_message

@@ -15,7 +15,8 @@ from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.cohere import NAME, ORIGIN
-from dragoman.dialects.cohere.documents import parse_documents, render_documents
+from dragoman.dialects.cohere.message_parse import parse_documents
+from dragoman.dialects.cohere.message_render import render_documents
 from dragoman.dialects.cohere.schema import CohereCitationOptions, CohereFormat, CohereThinkingConfig
 from dragoman.dialects.cohere.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions

@@ -37,7 +37,6 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import CALLING, CODES, LEFTOVERS, ObservedMessage, observe_message, observe_name
 from dragoman.dialects.gemini import NAME, ORIGIN
-from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.gemini.schema import (
     GeminiBlob,
     GeminiCall,
@@ -45,6 +44,7 @@ from dragoman.dialects.gemini.schema import (
     GeminiOutput,
     GeminiPart,
     GeminiResponse,
+    camel,
     decode_part,
 )
 from dragoman.dialects.near_misses.two_readings import refuse_two_kinds

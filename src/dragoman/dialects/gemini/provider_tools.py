@@ -24,7 +24,7 @@ from dragoman.conversation.provider_tools import (
 )
 from dragoman.conversation.tools import NativeTool
 from dragoman.dialects.gemini import ORIGIN
-from dragoman.dialects.gemini.proto_schema import camel
+from dragoman.dialects.gemini.schema import camel
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.provider_tools import (
     NOTHING,

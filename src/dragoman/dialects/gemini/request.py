@@ -18,9 +18,9 @@ from dragoman.dialects.dialect import RenderOptions, RequestCodec
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import UNSIGNED, parse_content, parse_odd_item, parse_system, settle
 from dragoman.dialects.gemini.message_render import render_messages, render_part, render_result
-from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.gemini.schema import (
     GeminiAnyPart,
+    camel,
     decode_content,
     decode_usual_contents,
     open_content,

@@ -8,6 +8,7 @@ write; a part with other keys is given these first.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -23,6 +24,14 @@ from dragoman.dialects.shared.wire_schema import (
     WireObject,
     open_decoder,
 )
+
+_SNAKE = re.compile(r"_([a-z])")
+
+
+def camel(name: str) -> str:
+    """`any_of` → `anyOf`. Protocol buffers accept both spellings."""
+    return _SNAKE.sub(lambda found: found[1].upper(), name) if "_" in name else name
+
 
 # Parts
 

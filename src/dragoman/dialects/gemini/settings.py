@@ -18,9 +18,16 @@ from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_system
-from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
-from dragoman.dialects.gemini.schema import GeminiGenerationConfig, GeminiSafety, GeminiToolConfig
-from dragoman.dialects.gemini.tools import open_camel, parse_choice, parse_tools, render_choice, render_tools
+from dragoman.dialects.gemini.schema import GeminiGenerationConfig, GeminiSafety, GeminiToolConfig, camel
+from dragoman.dialects.gemini.tools import (
+    from_proto,
+    open_camel,
+    parse_choice,
+    parse_tools,
+    render_choice,
+    render_tools,
+    to_proto,
+)
 from dragoman.dialects.shared.ownership import require_own
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.rendering import put

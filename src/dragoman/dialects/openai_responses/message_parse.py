@@ -35,7 +35,6 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observe_message, observe_name
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.client_items import CLIENT_ITEMS
 from dragoman.dialects.openai_responses.schema import (
     MEMBERS,
     OPEN_ITEMS,
@@ -70,6 +69,7 @@ from dragoman.dialects.openai_responses.schema import (
     open_message,
     open_output,
 )
+from dragoman.dialects.openai_responses.tools import CLIENT_ITEMS
 from dragoman.dialects.shared.parsed_messages import (
     BRACE,
     BRACE_END,

@@ -19,7 +19,6 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.answer_formats import take_chat_format
 from dragoman.dialects.near_misses.loose_json import fields_of, text_of
 from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.client_items import choice_names
 from dragoman.dialects.openai_responses.message_render import render_instructions
 from dragoman.dialects.openai_responses.schema import (
     ResponsesChoice,
@@ -27,7 +26,7 @@ from dragoman.dialects.openai_responses.schema import (
     ResponsesStreamOptions,
     ResponsesTextConfig,
 )
-from dragoman.dialects.openai_responses.tools import parse_tools, render_tools, render_translated_tools
+from dragoman.dialects.openai_responses.tools import choice_names, parse_tools, render_tools, render_translated_tools
 from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import extras_of, option_misses, stream_misses
 from dragoman.dialects.shared.raw_json import encode

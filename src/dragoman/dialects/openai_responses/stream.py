@@ -60,7 +60,7 @@ from dragoman.dialects.openai_responses.answer_render import (
     response_error,
     response_for,
 )
-from dragoman.dialects.openai_responses.client_items import render_client_call
+from dragoman.dialects.openai_responses.tools import render_client_call
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
