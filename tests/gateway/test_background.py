@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from tests.gateway.running import Running, gateway, provider, wait_for
@@ -26,6 +27,7 @@ from dragoman.store.contracts.stored_responses import StoredResponse, StoredResp
 from dragoman.testing import emulator
 
 KEYS = {name: {"sha256": sha256_of(f"sk-{name}"), "concurrent": 1} for name in ("ann", "bob")}
+ANN = {"authorization": "Bearer sk-ann"}
 ORDER = ["queued", "in_progress", "completed"]
 ASK: dict[str, Any] = {"model": "claude", "input": "Write a poem.", "background": True}
 
@@ -72,6 +74,23 @@ def test_an_answer_is_queued_polled_and_continued(stage: tuple[Running, RunningE
     assert "Roses are red." in str(behind.requests[-1].body)
     with pytest.raises(openai.NotFoundError):
         client(running, "bob").responses.retrieve(queued.id)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_it_is_one_request_of_the_ledger_by_the_id_that_its_client_was_told(
+    stage: tuple[Running, RunningEmulator], streamed: bool
+) -> None:
+    running, behind = stage
+    one = client(running)
+    behind.script("Roses are red.")
+    with one.responses.with_streaming_response.create(**ASK, stream=streamed) as told:
+        id = told.headers["x-dragoman-request-id"]
+        told.read()
+    wait_for(lambda: httpx.get(f"{running.url}/dragoman/requests/{id}", headers=ANN).status_code == 200)
+    page = httpx.get(f"{running.url}/dragoman/requests?limit=2", headers=ANN).json()["requests"]
+    assert (page[0]["id"], page[0]["model"], page[0]["status"]) == (id, "claude", 200)
+    assert page[0]["output_tokens"] > 0
+    assert all(row["model"] for row in page), "and no row for the queueing"
 
 
 def test_events_are_streamed_and_streamed_again_from_any_number(stage: tuple[Running, RunningEmulator]) -> None:

@@ -60,6 +60,7 @@ async def generate(
     framing = route.framing if route is not None else None
     context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors, headers=inbound.headers)
     record = RequestRecord(outbound.id, dialect, request.caller, time.perf_counter(), context, socket=inbound.turn)
+    job = None
     try:
         record.slot = slot = Slot(request.services.traffic, request.caller)
         slot.take(1)
@@ -80,7 +81,8 @@ async def generate(
         record.status = 500
         raise
     finally:
-        record_request(request.services.records, request.services.store, request.services.clocks, record)
+        if job is None:  # else it is written down when it is over, under the same id
+            record_request(request.services.records, request.services.store, request.services.clocks, record)
 
 
 async def _generate(

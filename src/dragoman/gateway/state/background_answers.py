@@ -115,7 +115,7 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
     beat = asyncio.get_running_loop().create_task(_beat(services, job))
     failure: Failure | None = _DIED
     try:
-        outbound = Outbound(take, next(services.traffic.ids))
+        outbound = Outbound(take, request.outbound.id)
         inbound = _Detached(request.inbound, job.ask.body)
         await run(ServedRequest(services, inbound, outbound, job.caller), client)
         failure = parse_failure(status, {}, bytes(refused)) if status != 200 else None
