@@ -128,6 +128,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "google/gemini-2.5-flash",
         "google/gemma-3-27b-it",
         "gemini-2.0-flash-exp",
+        "gemini",
+        "acme/my-gemini",
         "openai/gpt-4o",
         "mistralai/mistral-large",
         "mistral-small",

@@ -201,7 +201,16 @@ def test_the_skip_value_is_base64(profile: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["google/gemini-2.5-flash", "google/gemini-3-pro-preview", "gemini-2.0-flash-exp", "google/gemma-3-27b-it"]
+    "model",
+    [
+        "google/gemini-2.5-flash",
+        "~google/gemini-flash-latest",
+        "GOOGLE/Gemini-3-Pro-Preview",
+        "gemini-2.0-flash-exp",
+        "Gemini",
+        "acme/my-gemini",
+        "google/gemma-3-27b-it",
+    ],
 )
 def test_A2_both_patterns_of_gemini_lead_to_its_rules(model: str) -> None:
     """X5."""
@@ -211,7 +220,9 @@ def test_A2_both_patterns_of_gemini_lead_to_its_rules(model: str) -> None:
     assert late_system(f"openrouter/{model}") == "user"
 
 
-@pytest.mark.parametrize("model", ["openai/gpt-4o", "x-ai/grok-4.1-fast", "deepseek/deepseek-v4"])
+@pytest.mark.parametrize(
+    "model", ["openai/gpt-4o", "x-ai/grok-4.1-fast", "deepseek/deepseek-v4", "acme/geminids-7b", "acme/megagemini"]
+)
 def test_A1_other_models_are_not_touched_by_them(model: str) -> None:
     facts = facts_of(f"openrouter/{model}")
     assert facts.first_turn == "any"

@@ -38,7 +38,7 @@ AS_USER: dict[str, tuple[Facts, str, str, list[str]]] = {
     "a developer's, and a run of them": (
         OPENING,
         "user: Hi\nassistant: A\ndeveloper (bob): L\nsystem: M\nuser: B",
-        "user: Hi\nassistant: A\nuser: [System] L\nuser: [System] M\nuser: B",
+        "user: Hi\nassistant: A\nuser (bob): [System] L\nuser: [System] M\nuser: B",
         ["/messages/2", "/messages/3"],
     ),
     "after the assistant, if it must follow the user": (

@@ -13,6 +13,12 @@ from dragoman.rules.place.many_systems import many_systems
 
 ONE = facts(system_count="one", system_parts="accepts")
 MANY = facts(system_count="many")
+
+
+def text(words: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": words, **more}
+
+
 THREE = "system: A\nsystem: B\ndeveloper: C\nuser: Hi\nsystem: L"
 BOTH = [("/messages/1", "nothing", False), ("/messages/2", "nothing", False)]
 
@@ -63,6 +69,26 @@ def test_a_cache_hint_keeps_the_parts_apart_if_the_target_takes_parts() -> None:
     assert system.listed
     one_text = run(many_systems, f"system: A\n{HINTED}\nuser: Hi", facts(system_count="one", system_parts="refuses"))
     assert one_text.script == "system: A\\n\\nB\nuser: Hi"
+
+
+CACHE = {"cache_control": {"type": "ephemeral"}}
+MEMBERS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = {
+    "a name that both have": ({"name": "ops"}, {"name": "ops"}, {"content": "A\n\nB", "name": "ops"}, "nothing"),
+    "a name of one": ({"name": "ops"}, {"name": "eve"}, {"content": "A\n\nB"}, "metadata"),
+    "fields": ({"mine": 1}, {"yours": 2}, {"content": "A\n\nB", "mine": 1, "yours": 2}, "nothing"),
+    "another value": ({"mine": 1}, {"mine": 2}, {"content": "A\n\nB", "mine": 1}, "metadata"),
+    "the first one's hint": (CACHE, {}, {"content": [text("A", **CACHE), text("B")]}, "nothing"),
+    "the second one's hint": ({}, CACHE, {"content": [text("A"), text("B", **CACHE)]}, "nothing"),
+}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_what_they_have_beside_their_texts_stays_or_is_reported(name: str) -> None:
+    one, other, joined, loses = MEMBERS[name]
+    messages = [{"role": "system", "content": "A", **one}, {"role": "system", "content": "B", **other}]
+    done = sent({"messages": [*messages, {"role": "user", "content": "Hi"}]}, "lmstudio/m")
+    assert done.json["messages"][0] == {"role": "system", **joined}
+    assert done.changes == [("many-systems", "/messages/1", loses, False)]
 
 
 def test_what_is_no_text_stays_a_part() -> None:

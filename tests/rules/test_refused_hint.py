@@ -81,6 +81,46 @@ def test_a_hint_on_a_whole_message() -> None:
     assert done.changes == [("/messages/0", "metadata", False)]
 
 
+def chat(**first: Any) -> dict[str, Any]:
+    """A hint on each message, as LiteLLM's clients write it, and on a tool's result."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    return {
+        "messages": [
+            {"role": "system", "content": "Be brief.", **HINT},
+            {"role": "user", "content": [words("Hi"), words("there")], **HINT, **first},
+            {"role": "assistant", "content": None, "tool_calls": [call], **HINT},
+            {"role": "tool", "tool_call_id": "c", "content": "12", **HINT},
+        ]
+    }
+
+
+def test_a_hint_on_a_message_goes_to_its_last_part() -> None:
+    done = sent(chat(), "anthropic/claude-opus-4-8", source="openai-chat")
+    assert done.json["system"] == [words("Be brief.", **HINT)]
+    user, assistant, answered = [message["content"] for message in done.json["messages"]]
+    assert user == [words("Hi"), words("there", **HINT)]
+    assert [assistant[-1]["cache_control"], answered[-1]["cache_control"]] == [HINT["cache_control"]] * 2
+    moved = [one for one in done.changes if one[0] == "refused-hint"]
+    assert moved == [("refused-hint", f"/messages/{index}", "nothing", False) for index in range(3)]
+    point = {"cachePoint": {"type": "default"}}
+    cloud = sent(chat(), "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", source="openai-chat").json
+    assert [cloud["system"][-1], *[message["content"][-1] for message in cloud["messages"]]] == [point] * 4
+    broken = sent({"messages": chat()["messages"][:2]}, "openai/gpt-5.6", source="openai-chat").json["messages"]
+    assert [message["content"][-1]["prompt_cache_breakpoint"]["mode"] for message in broken] == ["explicit"] * 2
+    same = sent(chat(), "openrouter/anthropic/claude-sonnet-4.5", source="openai-chat")
+    assert same.json["messages"] == chat()["messages"]
+
+
+def test_a_hint_on_a_message_that_has_its_own_or_no_part() -> None:
+    """The own one of the part stays. Without a part there is nothing to cache."""
+    own = chat(content=[words("Hi", cache_control={"type": "ephemeral", "ttl": "1h"})])
+    done = run(refused_hint, own, facts(cache_hints_on_messages=False))
+    assert done.json["messages"][1]["content"] == own["messages"][1]["content"]
+    bare = run(refused_hint, chat(content=[]), facts(cache_hints_on_messages=False))
+    assert "cache_control" not in bare.json["messages"][1]
+    assert bare.changes[1] == ("/messages/1", "metadata", False)
+
+
 UNTOUCHED = {
     "no hints": (request({}), REFUSES),
     "a target that takes any number": (request(HINT), facts(CLAUDE)),

@@ -12,7 +12,7 @@ NONE = facts(system_count="none")
 
 def test_each_becomes_a_tagged_user_turn_where_it_stands() -> None:
     done = run(refused_system, "system: One.\n+ Two.\nuser: Hi\ndeveloper (bob): Three.", NONE)
-    assert done.script == "user: [System] One.\n+ Two.\nuser: Hi\nuser: [System] Three."
+    assert done.script == "user: [System] One.\n+ Two.\nuser: Hi\nuser (bob): [System] Three."
     assert done.changes == [("/messages/0", "authority", False), ("/messages/2", "authority", False)]
     assert done.conversation.messages[1] is done.ask.conversation.messages[1]
 

@@ -86,12 +86,15 @@ def test_a_name_that_not_all_of_them_have_goes(before: str, after: str, loses: s
     assert done.changes == [("/messages/1", loses, False)]
 
 
+HINT = {"cache_control": {"type": "ephemeral"}}
+HOUR = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
 FIELDS = {
     "all stay": ({"mine": 1}, {"yours": 2}, {"mine": 1, "yours": 2}, "nothing"),
     "one that both have": ({"mine": 1}, {"mine": 1}, {"mine": 1}, "nothing"),
     "an empty one gives way": ({"mine": None}, {"mine": 2}, {"mine": 2}, "nothing"),
     "the first of two values": ({"mine": 1}, {"mine": 2}, {"mine": 1}, "metadata"),
-    "a hint": ({}, {"cache_control": {"type": "ephemeral"}}, {"cache_control": {"type": "ephemeral"}}, "nothing"),
+    "a hint": ({}, HINT, HINT, "nothing"),
+    "the last of two hints": (HOUR, HINT, HINT, "metadata"),
 }
 
 

@@ -774,6 +774,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ACCEPTS
     late_long_hint: Annotated[Stance, Meta(description="a cache hint of an hour after one of five minutes")] = ACCEPTS
     cache_hints_in_results: Annotated[bool, Meta(description="cache hints on the parts of a tool's result")] = True
+    cache_hints_on_messages: Annotated[bool, Meta(description="cache hints on messages, beside their content")] = True
     cache_hints_on_tools: Annotated[bool, Meta(description="cache hints on tools")] = True
     cache_hint_whole: Annotated[bool, Meta(description="a cache hint for the whole request")] = True
     cache_hint_max: Annotated[int, Meta(description="how many of them (0: any number)")] = 0

@@ -23,27 +23,48 @@ from dragoman.rules.rewriting import reuse_unchanged
 from dragoman.wire.json_reader import render_object, split_members
 
 _BEARERS = (Text, Media, Call, Result)
+_MOVED = "moved the cache hint to the last part"
 
 
 def on_last_part(conversation: Conversation, notes: list[Note]) -> Conversation:
     """The conversation whose hint for the whole request stands on its last part, which means the same."""
     hint = conversation.hint
     for index in reversed(range(len(conversation.messages)) if hint is not None else range(0)):
-        message = conversation.messages[index]
-        place = next(
-            (at for at in reversed(range(len(message.parts))) if isinstance(message.parts[at], _BEARERS)), None
-        )
-        if place is None:
+        changed = hint_last_part(conversation.messages[index], hint)
+        if changed is None:
             continue
-        part = message.parts[place]
-        notes.append(
-            Note("moved the cache hint to the last part", key="cache_control", loses=Loss.NOTHING, before=hint)
-        )
-        hinted = replace(part, hint=part.hint or hint)
-        changed = replace(message, parts=(*message.parts[:place], hinted, *message.parts[place + 1 :]))
+        notes.append(Note(_MOVED, key="cache_control", loses=Loss.NOTHING, before=hint))
         messages = (*conversation.messages[:index], changed, *conversation.messages[index + 1 :])
         return replace(conversation, messages=messages, hint=None)
     return conversation
+
+
+def inside_messages(conversation: Conversation, notes: list[Note]) -> Conversation:
+    """The conversation whose messages have their hints on their last parts, which means the same. The same one if none
+    has a hint beside its content."""
+
+    def moved(message: Message) -> Message:
+        if message.hint is None:
+            return message
+        changed = hint_last_part(message, message.hint)
+        if changed is None:
+            notes.append(_note_gone(message, None, message.hint))
+        else:
+            notes.append(Note(_MOVED, message, loses=Loss.NOTHING, before=message.hint))
+        return replace(changed or message, hint=None)
+
+    messages = reuse_unchanged(conversation.messages, [moved(message) for message in conversation.messages])
+    return conversation if messages is conversation.messages else replace(conversation, messages=messages)
+
+
+def hint_last_part(message: Message, hint: CacheHint | None) -> Message | None:
+    """The message with the hint on its last part that takes one, unless that has its own; None if no part does."""
+    for at in reversed(range(len(message.parts))):
+        part = message.parts[at]
+        if isinstance(part, _BEARERS):
+            hinted = replace(part, hint=part.hint or hint)
+            return replace(message, parts=(*message.parts[:at], hinted, *message.parts[at + 1 :]))
+    return None
 
 
 def off_deferred(conversation: Conversation, notes: list[Note]) -> Conversation:
@@ -103,11 +124,7 @@ def as_breakpoints(conversation: Conversation, notes: list[Note]) -> Conversatio
 
 def _with_breakpoints(message: Message, notes: list[Note]) -> Message:
     parts = reuse_unchanged(message.parts, [_respell(message, part, notes) for part in message.parts])
-    changes: dict[str, Any] = {} if parts is message.parts else {"parts": parts}
-    if message.hint is not None:
-        notes.append(Note("took off a cache hint", message, before=message.hint))
-        changes["hint"] = None
-    return replace(message, **changes) if changes else message
+    return message if parts is message.parts else replace(message, parts=parts)
 
 
 def _respell(message: Message, part: Part, notes: list[Note]) -> Part:
@@ -133,7 +150,7 @@ def _note_breakpoint(message: Message, part: Part, hint: CacheHint) -> Note:
     return Note(did, message, part, loses=lost, before=hint, after=BREAKPOINT)
 
 
-def _note_gone(message: Message, part: Part, hint: CacheHint) -> Note:
+def _note_gone(message: Message, part: Part | None, hint: CacheHint) -> Note:
     return Note("took off a cache hint", message, part, before=hint)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from operator import is_
 from typing import Any, TypeVar
@@ -186,6 +186,42 @@ def without_empty(parts: Iterable[Part]) -> list[Text]:
 def join_lines(parts: Iterable[Part]) -> StringLiteral:
     """The texts of one message as one text, each on a line of its own. An empty text has no line."""
     return joined("\n", [part.literal for part in without_empty(parts)])
+
+
+_NOTHING = (b"null", b"[]", b"{}", b'""')
+
+
+def with_members(run: Sequence[Message]) -> Message:
+    """The first of messages that become one, with what the others have beside their parts. A name that not all of them
+    have goes. Of two values of a field the first is taken, of two cache hints the last."""
+    fields: dict[str, bytes] = {}
+    for message in run:
+        for key, value in message.extras.fields.items() if message.extras is not None else ():
+            if fields.get(key, b"null") in _NOTHING:
+                fields[key] = value
+    first, last = run[0], run[-1]
+    name = first.name if all(message.name == first.name for message in run) else None
+    hints = [message.hint for message in run if message.hint is not None]
+    owner = next((message.extras for message in run if message.extras is not None), None)
+    extras = replace(owner, fields=fields) if owner is not None else None
+    return replace(first, name=name, extras=extras, hint=hints[-1] if hints else None, prefill=last.prefill)
+
+
+def keeps_members(one: Message, run: Sequence[Message]) -> bool:
+    """Whether the message that was made of several has the names, the fields and the cache hints of all of them."""
+    kept = one.extras.fields if one.extras is not None else {}
+    return _count_hints(one) == sum(map(_count_hints, run)) and all(
+        one.name == message.name
+        and all(
+            kept[key] == value or value in _NOTHING
+            for key, value in (message.extras.fields.items() if message.extras is not None else ())
+        )
+        for message in run
+    )
+
+
+def _count_hints(message: Message) -> int:
+    return sum(1 for part in message.parts if part.hint is not None) + (message.hint is not None)
 
 
 def rewrite_tools(conversation: Conversation, change: Callable[[Tool], tuple[Tool, Note] | None]) -> Rewrite:

@@ -13,7 +13,7 @@ TURNED = "turned into a user turn"
 
 def as_user(message: Message, prefix: str) -> Message:
     """The system's words as a user turn, tagged."""
-    return replace(message, role=Role.USER, parts=tag_first_text(message.parts, prefix), name=None)
+    return replace(message, role=Role.USER, parts=tag_first_text(message.parts, prefix))
 
 
 def tag_first_text(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:

@@ -3,10 +3,11 @@
 A hint that the target refuses is taken off. If there are too many, the last ones stay: they cover the longest prefix.
 If the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out. If it takes no
 long lifetime after a short one, in the order of tools, system text and turns, the later hint gets the usual lifetime.
-If it takes none inside a tool's result, the result itself gets the hint. If it takes none on tools, theirs are taken
-off. If it takes none on tools that a search has to find, the last other tool before gets it. If it takes none for the
-whole request, the last part gets that one. If it takes breakpoints instead (`prompt_cache_breakpoint`), hints on input
-parts and results become those, and all others are taken off.
+If it takes none inside a tool's result, the result itself gets the hint. If it takes none on a message, beside its
+content, the last part of the message gets it. If it takes none on tools, theirs are taken off. If it takes none on
+tools that a search has to find, the last other tool before gets it. If it takes none for the whole request, the last
+part gets that one. If it takes breakpoints instead (`prompt_cache_breakpoint`), hints on input parts and results become
+those, and all others are taken off.
 
 Loses metadata; nothing if a hint is moved.
 
@@ -32,6 +33,7 @@ from dragoman.rules.cache_hints import hints_of, is_long
 from dragoman.rules.context import Context
 from dragoman.rules.fitted_hints import (
     as_breakpoints,
+    inside_messages,
     off_deferred,
     on_last_part,
     outside_results,
@@ -47,7 +49,8 @@ from dragoman.rules.rule import rule
     when=lambda facts: (
         Stance.REFUSES in (facts.cache_hints, facts.cache_scope, facts.late_long_hint, facts.deferred_hint)
         or facts.cache_hint_max > 0
-        or not (facts.cache_hints_in_results and facts.cache_hints_on_tools and facts.cache_hint_whole)
+        or not (facts.cache_hints_in_results and facts.cache_hints_on_tools)
+        or not (facts.cache_hints_on_messages and facts.cache_hint_whole)
     ),
     looks_for=traits.HINTS,
     loses=Loss.METADATA,
@@ -56,6 +59,8 @@ from dragoman.rules.rule import rule
 def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
+    if facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_on_messages:
+        conversation = inside_messages(conversation, notes)
     if facts.cache_hints is not Stance.REFUSES and facts.cache_form is CacheForm.BREAKPOINT:
         conversation = as_breakpoints(conversation, notes)
     elif facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_in_results:

@@ -6,7 +6,8 @@ they are; if the target has one field for them, they become separate parts of it
 every target, with the separator `\n\n---\n\n`. For a separator of your own write `{"join": "…"}`, or `join:…` where
 only text can stand; `\n` in the latter is a line break. A text that is no word, such as `" | "`, is a separator too.
 
-Loses nothing.
+Loses nothing, except a name that not all of them have, and a field for which another one has another value. These are
+metadata.
 
     system: Be brief.
     system: Answer in French.
@@ -37,7 +38,8 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
 from dragoman.profiles.facts import Facts, Stance, SystemCount
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import join_lines, plain_text
+from dragoman.rules.fitted_hints import hint_last_part
+from dragoman.rules.rewriting import join_lines, keeps_members, plain_text, with_members
 from dragoman.rules.rule import FAIL, rule
 from dragoman.rules.system_separators import OPTIONS, SEPARATE, parse_choice, separator
 
@@ -46,7 +48,7 @@ from dragoman.rules.system_separators import OPTIONS, SEPARATE, parse_choice, se
     "many-systems",
     when=lambda facts: facts.system_count is SystemCount.ONE,
     looks_for=traits.MANY_SYSTEMS,
-    loses=Loss.NOTHING,
+    loses=Loss.METADATA,
     options=OPTIONS,
     demands=lambda choice: choice not in ("auto", FAIL),
     free=True,
@@ -63,12 +65,15 @@ def many_systems(conversation: Conversation, context: Context) -> Rewrite:
         one, did = _of_parts(leading), "made a part of the system field"
     else:
         one, did = _join(leading, separator(choice), context.facts), "joined with the system message before it"
-    notes = tuple([Note(did, message, before=message, after=one) for message in leading[1:]])
+    loses = Loss.NOTHING if keeps_members(one, leading) else Loss.METADATA
+    notes = tuple([Note(did, message, loses=loses, before=message, after=one) for message in leading[1:]])
     return Rewrite(replace(conversation, messages=(one, *conversation.messages[opening:])), notes)
 
 
 def _of_parts(leading: tuple[Message, ...]) -> Message:
-    return replace(leading[0], parts=tuple(part for message in leading for part in message.parts), listed=True)
+    hinted = [hint_last_part(message, message.hint) or message for message in leading]
+    parts = tuple(part for message in hinted for part in message.parts)
+    return replace(with_members(leading), parts=parts, hint=None, listed=True)
 
 
 def _join(leading: tuple[Message, ...], between: str, facts: Facts) -> Message:
@@ -77,5 +82,6 @@ def _join(leading: tuple[Message, ...], between: str, facts: Facts) -> Message:
         return apart
     if all(type(part) is Text for part in apart.parts):
         texts = [join_lines(message.parts) for message in leading]
-        return replace(apart, parts=(Text(joined(between, [text for text in texts if not blank(text)])),), listed=False)
+        one = Text(joined(between, [text for text in texts if not blank(text)]))
+        return replace(with_members(leading), parts=(one,), listed=False)
     return apart

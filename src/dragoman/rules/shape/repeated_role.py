@@ -3,8 +3,8 @@ r"""Two turns of one role in a row, for a target that demands alternation.
 They become one turn: plain texts are joined with a blank line, anything else stays as parts of the turn. Some targets
 demand it only of assistant turns at the end.
 
-Loses nothing, except a name that not all of the turns have, and a field of its own for which another turn has another
-value. These are metadata.
+Loses nothing, except a name that not all of the turns have, a field of its own for which another turn has another
+value, and all but the last of several cache hints. These are metadata.
 
     user: Hi
     user: Are you there?
@@ -24,12 +24,11 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import plain_text
+from dragoman.rules.rewriting import keeps_members, plain_text, with_members
 from dragoman.rules.rule import rule
 
 _ASIDE = (Call, Reasoning)
 _SILENT = Text(EMPTY)
-_NOTHING = (b"null", b"[]", b"{}", b'""')
 
 
 @rule(
@@ -69,25 +68,15 @@ def _close(run: list[Message], messages: list[Message], notes: list[Note], flat:
         return
     one = merge_run(run, flat)
     messages.append(one)
-    loses = Loss.NOTHING if all(_keeps(one, message) for message in run) else Loss.METADATA
+    loses = Loss.NOTHING if keeps_members(one, run) else Loss.METADATA
     notes += [
         Note("merged with the turn before it", message, loses=loses, before=message, after=one) for message in run[1:]
     ]
 
 
-def _keeps(one: Message, message: Message) -> bool:
-    """Whether the merged turn has the name and the fields of this one."""
-    if message.extras is None:
-        return one.name == message.name
-    kept = one.extras.fields if one.extras is not None else {}
-    return one.name == message.name and all(
-        kept[key] == value or value in _NOTHING for key, value in message.extras.fields.items()
-    )
-
-
 def merge_run(run: list[Message], flat: bool = False) -> Message:
     """One turn of several. A name that not all of them have goes. `flat`: the target takes no list of texts."""
-    first = _with_members(run)
+    first = with_members(run)
     parts = tuple(part for message in run for part in message.parts)
     if first.role is Role.TOOL:
         return replace(first, parts=parts, span=len(parts))
@@ -105,18 +94,3 @@ def merge_run(run: list[Message], flat: bool = False) -> Message:
     if not listed and len(parts) > 1:
         parts = tuple(part for part in parts if part != _SILENT)  # beside calls it is no content
     return replace(first, parts=parts, listed=listed)
-
-
-def _with_members(run: list[Message]) -> Message:
-    """The first turn with what the others have beside their parts. Of two values of a field the first is taken."""
-    fields: dict[str, bytes] = {}
-    for message in run:
-        for key, value in message.extras.fields.items() if message.extras is not None else ():
-            if fields.get(key, b"null") in _NOTHING:
-                fields[key] = value
-    first, last = run[0], run[-1]
-    name = first.name if all(message.name == first.name for message in run) else None
-    hints = [message.hint for message in run if message.hint is not None]
-    owner = next((message.extras for message in run if message.extras is not None), None)
-    extras = replace(owner, fields=fields) if owner is not None else None
-    return replace(first, name=name, extras=extras, hint=hints[-1] if hints else None, prefill=last.prefill)
