@@ -46,7 +46,6 @@ class BinaryRelay(Struct, eq=False):
 class BinaryObserver(Struct, eq=False):
     """Reads all frames as they go by. Its members are those of a `RelayObserver`."""
 
-    cut_short = False
     framed = True
     marked_end = False
 

@@ -38,13 +38,13 @@ _OPENING, _LONGEST_OPENING = 4096, 1 << 20
 class RelayObserver:
     """Holds the first and the last of a stream's bytes.
 
-    After the end, `framed` says whether it was an event stream and ends in no bare error, `cut_short` whether it ends
-    within a frame, `marked_end` whether it has the end marker of the OpenAI family.
+    After the end, `framed` says whether it was an event stream and ends in no bare error, `marked_end` whether it has
+    the end marker of the OpenAI family.
     """
 
     __slots__ = (
         *("_blocks", "_bound", "_counted", "_ends", "_gap", "_head", "_lines", "_looking", "_parser"),
-        *("_sampled", "_samples", "_size", "_tail", "_tally", "_where", "closed", "cut_short"),
+        *("_sampled", "_samples", "_size", "_tail", "_tally", "_where", "closed"),
         *("ended", "failure", "framed", "marked_end", "stop", "usage", "word_members", "words"),
     )
 
@@ -79,7 +79,6 @@ class RelayObserver:
         self.stop: Stop | None = None
         self.failure: Failure | None = None
         self.ended = False
-        self.cut_short = False
         self.framed = False
         self.marked_end = False
 
@@ -105,7 +104,6 @@ class RelayObserver:
         stray = held.rstrip().rpartition(b"\n")[2].startswith(_BARE)
         self.framed = self._lines or (held.find(b"data:") >= 0 and not stray)
         self.marked_end = b"data: [DONE]" in held[-64:]
-        self.cut_short = bool(rest) and not rest.endswith((*self._ends, b"]"))
         return self.ended and self.failure is None
 
     def count_held(self) -> None:

@@ -7,7 +7,6 @@ reply takes the same way.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,26 +28,23 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
-from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.conversation.tools import NativeTool
-from dragoman.conversation.traits import STREAM_MARKS
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.shared.client_agents import find_agent
-from dragoman.dialects.shared.parsing import answer_call_id, vendor_call_id, vendor_id
 from dragoman.engine.answer.altered_events import AlteredEvents
-from dragoman.engine.answer.binary_relay import BinaryObserver, BinaryRelay
-from dragoman.engine.answer.client_calls import ClientCalls
+from dragoman.engine.answer.client_names import ClientNames
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
 from dragoman.engine.answer.placed_citations import PlacedCitations
 from dragoman.engine.answer.provider_runs import ProviderRuns, declared_tools
 from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
-from dragoman.engine.answer.relay_lines import RelayLines
-from dragoman.engine.answer.relay_observer import RelayObserver, has_event
+from dragoman.engine.answer.relay_observer import has_event
+from dragoman.engine.answer.relayed_stream import RelayedStream, is_plain, is_stream, open_relay
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.envelopes import ChunkReader, ChunkWriter, unwrapping
@@ -68,8 +64,6 @@ _SEARCHED = 2048
 _MOST_CAPTURED = 1 << 25
 """Bytes of a relayed stream that are read for state."""
 _HOLDS_TOO_MUCH = Failure(FailureKind.ANSWER_TOO_LARGE, "The provider's answer holds more than can be translated.", 502)
-_MADE_ID = re.compile(rb'"([0-9A-Za-z]+)(?=[":])')
-"""An id that may be ours, in a citation: by itself, or with the number of a result after it."""
 _USAGE_ASKED = Undo(usage=True)
 """What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
 _MOST_WORDS, _LONGEST_WORD = 64, 256
@@ -82,11 +76,11 @@ class Translation:
     """One answer on its way back. Afterwards it has what it saw: `usage`, `stop`, `failure`, `kept`."""
 
     __slots__ = (
-        *("_altered", "_beginning", "_call_ids", "_capture", "_captured", "_choice", "_client", "_client_calls"),
-        *("_completes", "_context", "_frames", "_is_closed", "_last_text", "_observer", "_open_text", "_origin"),
-        *("_parser", "_pass_words", "_prompt", "_provider_runs", "_redaction", "_relay", "_relays_whole"),
-        *("_renderer", "_stop_word", "_tally", "_think_tags", "_thinking_parts", "_undo", "_unwrap", "_upstream"),
-        *("_words", "_wrap", "ended", "failure", "kept", "provider", "relays", "settled", "started", "stop", "usage"),
+        *("_altered", "_beginning", "_capture", "_captured", "_choice", "_client", "_completes", "_context"),
+        *("_is_closed", "_last_text", "_names", "_open_text", "_origin", "_parser", "_pass_words", "_prompt"),
+        *("_provider_runs", "_redaction", "_relayed", "_relays_alone", "_relays_whole", "_renderer", "_stop_word"),
+        *("_tally", "_think_tags", "_thinking_parts", "_undo", "_unwrap", "_upstream", "_words", "_wrap", "ended"),
+        *("failure", "kept", "provider", "relays", "settled", "started", "stop", "usage"),
     )
 
     def __init__(
@@ -128,8 +122,6 @@ class Translation:
         self.settled = False
         """`kept` has all that there is: the answer is over, though its stream may still be open."""
         self.provider = self._stop_word = ""
-        self._call_ids: set[tuple[int, str]] = set()
-        self._client_calls: ClientCalls | None = None
         self._provider_runs: ProviderRuns | None = None
         self._open_text = -1
         """The part to which more text may come that need only be held; -1: there is none."""
@@ -144,10 +136,10 @@ class Translation:
         self._parser: StreamParser | None = None
         self._renderer: StreamRenderer | None = None
         self._wrap: ChunkWriter | None = None
-        self._observer: RelayObserver | BinaryObserver | None = None
-        self._frames: RelayFrames | RelayLines | BinaryRelay | None = None
-        self._relay: tuple[RelayObserver | BinaryObserver, RelayFrames | RelayLines | BinaryRelay] | None = None
-        """What sees and what cleans the chunks of a stream that is relayed and needs nothing else."""
+        self._relayed: RelayedStream | None = None
+        """What sees and what cleans the chunks of a stream that is relayed."""
+        self._relays_alone = False
+        """Nothing else is done with them."""
         self._pass_words: Callable[[bytes], bytes] | None = None
         """What passes frames on in which nothing but words is new."""
         self._choice: ChoiceWriter | RoundWriter | None = None
@@ -164,8 +156,7 @@ class Translation:
         self._completes = completes or context.completes
         self._tally: AnswerTally | None = None
         undoes = undo is not NOTHING_TO_UNDO and undo not in (NOTHING_TO_UNDO, _USAGE_ASKED)
-        if undo.calls:
-            self._client_calls = ClientCalls(client, self._client.answers.render_client_call)
+        self._names = ClientNames(self._upstream, self._client, undo, context.id)
         if keep:
             self._capture = ReasoningCapture(client, upstream, turn)
         same = upstream == client
@@ -200,7 +191,7 @@ class Translation:
     def skipped(self) -> int:
         """Frames that could not be read."""
         skipped = self._parser.skipped if self._parser is not None else 0
-        return skipped + (self._frames.skipped if self._frames is not None else 0)
+        return skipped + (self._relayed.frames.skipped if self._relayed is not None else 0)
 
     def has_begun(self, opening: bytes, *, late: bool = False) -> bool:
         """Whether what the client would be given first says something of the answer: then nothing can be tried again.
@@ -223,11 +214,11 @@ class Translation:
         """A chunk of the upstream's stream, as the client reads it."""
         if self._pass_words is not None and (out := self._pass_words(data)):
             return out
-        if self._relay is not None:
-            observer, frames = self._relay
+        if self._relays_alone and self._relayed is not None:
+            observer = self._relayed.observer
             observer.see(data)
             self.failure = observer.failure
-            return frames.feed(data)
+            return self._relayed.frames.feed(data)
         out = self._feed(data) if self._unwrap is None else self._feed_wrapped(self._unwrap, data)
         return out if self._wrap is None else self._wrap.feed(out)
 
@@ -240,10 +231,11 @@ class Translation:
             if self._beginning is not None:
                 self._seek_thinking(data)
             return self._write((self._parser or self._reader()).feed(data))
-        if self._observer is None and _is_plain(data, self._upstream.framing):
+        if self._relayed is None and is_plain(data, self._upstream.framing):
             self.relays = False
             return self._feed(data)
-        observer = self._observer or self._observe()
+        relayed = self._relayed or self._open_relay()
+        observer, frames = relayed.observer, relayed.frames
         observer.see(data)
         unseen = data
         if self._beginning is not None:
@@ -254,12 +246,10 @@ class Translation:
         if data.endswith(DONE_FRAME) and not (self.started or self.failure or self._has_words(data)):
             return b""  # the end of an answer that never began: the error comes first
         self.started = True
-        if self._frames is None:
-            return self._redacted(data)
         if self._capture is None and self._beginning is None and self._wrap is None and self._unwrap is None:
-            self._relay = observer, self._frames
-            self._pass_words = self._frames.pass_words if isinstance(self._frames, RelayFrames) else None
-        return self._frames.feed(data)
+            self._relays_alone = True
+            self._pass_words = frames.pass_words if isinstance(frames, RelayFrames) else None
+        return frames.feed(data)
 
     def _capture_from(self, capture: ReasoningCapture, data: bytes) -> None:
         """Gather state from a piece of a relayed stream."""
@@ -289,7 +279,7 @@ class Translation:
 
     def _close(self) -> bytes:
         if self.relays:
-            return self._close_relay(self._observer or self._observe())
+            return self._close_relay(self._relayed or self._open_relay())
         out = self._write(self._reader().close())
         self._finish_capture()
         return out + self._writer().close()
@@ -310,24 +300,25 @@ class Translation:
         failure = failure.at(self.provider)
         if not self.relays:
             return self._close() if self.ended and not self._is_closed else self._write([Failed(failure)])
-        if self._observer is not None and self._has_relayed_all(self._observer):
+        relayed = self._relayed
+        if relayed is not None and self._has_relayed_all(relayed):
             self._finish_capture()
-            return self._frames.close() if self._frames is not None else b""
+            return relayed.frames.close()
         self.failure = failure
-        half = self._frames.drop() if self._frames is not None else b""
+        half = relayed.frames.drop() if relayed is not None else b""
         return half + self._writer().render([Failed(failure)])
 
-    def _has_relayed_all(self, observer: RelayObserver | BinaryObserver) -> bool:
+    def _has_relayed_all(self, relayed: RelayedStream) -> bool:
         """Whether the client has seen the proper end, with the marker if its dialect has one."""
-        if self._is_closed or not self._close_observer(observer):
+        if self._is_closed or not self._close_observer(relayed):
             return False
-        return observer.marked_end or not self._client.stream_end
+        return relayed.observer.marked_end or not self._client.stream_end
 
     def whole(self, body: bytes) -> bytes:
         """A whole reply, or the body of an error if `failure` is set afterwards."""
         body = body.removeprefix(BOM)
         relays = self._relays_whole and not (self._thinking_parts and _THINKING_PART in body)
-        relays = relays and not _is_stream(body)
+        relays = relays and not is_stream(body)
         if self._beginning is not None:
             self._seek_thinking(body)
         peek_usage = self._upstream.answers.peek_usage(body) if relays and self._capture is None else None
@@ -369,7 +360,7 @@ class Translation:
     def read_whole(self, body: bytes) -> list[Event]:
         """The events of a whole reply, with the client's names and ids."""
         body = body.removeprefix(BOM)
-        if _is_stream(body):
+        if is_stream(body):
             parser = self._reader()
             events = [*parser.feed(body), *parser.close()]
         else:
@@ -396,8 +387,9 @@ class Translation:
     def output_tokens(self) -> tuple[int, bool]:
         """The tokens of the answer so far, and whether they are estimated. A count in the middle of a stream may be
         behind what the client has been given."""
-        if self._observer is not None and not self._observer.closed:
-            self._close_observer(self._observer)
+        relayed = self._relayed
+        if relayed is not None and not relayed.observer.closed:
+            self._close_observer(relayed)
         elif self._parser is not None and not self.ended:
             for event in self._parser.close():  # some providers count in each event, and are heard at the end
                 if type(event) is Used:
@@ -405,15 +397,14 @@ class Translation:
         reported = self.usage.output if self.usage is not None else 0
         if self.ended and reported:
             return reported, False
-        if self._observer is not None:
-            self._observer.count_held()
+        if relayed is not None:
+            relayed.observer.count_held()
         seen = self._count_words().tokens() if self._tally is not None else 0
         return max(reported, seen), seen > 0
 
     def let_go(self) -> None:
         """Let go of what the answer was read and written with: each may hold a long event, and some know each other."""
-        self._observer = self._frames = self._relay = self._pass_words = None
-        self._parser = self._renderer = self._capture = None
+        self._relayed = self._pass_words = self._parser = self._renderer = self._capture = None
         self._last_text = b""
 
     def _start_tally(self) -> AnswerTally:
@@ -421,31 +412,19 @@ class Translation:
         self._tally = AnswerTally(self._origin.model if self._origin is not None else "")
         return self._tally
 
-    def _observe(self) -> RelayObserver | BinaryObserver:
+    def _open_relay(self) -> RelayedStream:
         """Made when a stream begins: most whole answers go through as they are."""
-        redact = self._redaction.data if self._redaction is not None else None
-        framing, answers = self._upstream.framing, self._upstream.answers
-        if framing is Framing.EVENT_STREAM:
-            self._frames = BinaryRelay(redact)
-            self._observer = BinaryObserver(self._new_parser(), self._start_tally())
-            return self._observer
-        self._observer = observer = RelayObserver(self._new_parser, self._start_tally(), answers.streamed_text, framing)
-        rewrite = answers.chunk_rewrite and answers.chunk_rewrite(self._context.id, self.provider)
-        if framing is Framing.SSE:
-            leftovers, unasked = self._upstream.chunk_leftovers, self._upstream.usage_members
-            self._frames = RelayFrames(
-                redact,
-                leftovers,
-                answers.check_chunk,
-                outer=STREAM_MARKS,
-                unasked=unasked if self._undo.usage else frozenset(),
-                observer=observer,
-                rewrite=rewrite,
-                form=self._client.frame_form,
-            )
-        elif framing is Framing.NDJSON:
-            self._frames = RelayLines(redact, rewrite)
-        return observer
+        self._relayed = open_relay(
+            self._upstream,
+            self._client,
+            self._new_parser,
+            self._start_tally(),
+            self._redaction.data if self._redaction is not None else None,
+            id=self._context.id,
+            provider=self.provider,
+            hides_usage=self._undo.usage,
+        )
+        return self._relayed
 
     def _reader(self) -> StreamParser:
         if self._parser is None:
@@ -540,7 +519,7 @@ class Translation:
                     break
         if self.ended:
             self._finish_capture()
-        return events if self._client_calls is None else self._client_calls.put(events)
+        return events if self._names.calls is None else self._names.calls.put(events)
 
     def _count_words(self) -> AnswerTally:
         """The tally, with the text that was held."""
@@ -553,42 +532,9 @@ class Translation:
                 self._capture.add_texts(self._open_text, words)
         return tally
 
-    def _started(self, event: Started) -> Started:
-        """The answer's id, as one of the client's vendor. Other members of the answer are made from it.
-
-        Some servers repeat their ids. If clients go on from answers by these, the request's own is part of them.
-        """
-        if self._upstream is self._client or not event.id:
-            return event
-        request = self._context.id if self._client.stored_answers is not None else ""
-        return replace(event, id=vendor_id(self._client.id_prefix, event.id, request))
-
-    def _call(self, event: CallStarted) -> CallStarted:
-        undo = self._undo
-        while (event.choice, event.id) in self._call_ids:  # the results of two could not be told apart
-            event = replace(event, id=answer_call_id(event.id, len(self._call_ids)), made=True)
-        self._call_ids.add((event.choice, event.id))
-        if event.made:
-            event = replace(event, id=vendor_call_id(self._client.call_id_prefix, event.id))
-        name, identity = undo.names.get(event.name, event.name), undo.ids.get(event.id, event.id)
-        form = undo.calls.get(event.name)
-        if name is event.name and identity is event.id and form is None:
-            return event
-        event = replace(event, name=name, id=identity)
-        return event if form is None or self._client_calls is None else self._client_calls.begin(event, form)
-
     def _used(self, event: Used) -> Used:
         self.usage = event.usage if self.usage is None else merge_usage(self.usage, event.usage)
         return event
-
-    def _cited(self, event: Cited) -> Event:
-        if self._undo.ids:
-            event = replace(event, json=_MADE_ID.sub(self._own_id, event.json))
-        return self._tell_runs(event)
-
-    def _own_id(self, found: re.Match[bytes]) -> bytes:
-        own = self._undo.ids.get(found[1].decode())
-        return found[0] if own is None else quote(own)[:-1]
 
     def _tell_runs(self, event: Event) -> Event:
         """What may tell of a tool that the provider ran is told in the client's form from here on."""
@@ -633,48 +579,25 @@ class Translation:
             self.kept = self._capture.close() if runs is None else {**self._capture.close(runs.unshown), **runs.kept}
             self._capture, self.settled = None, True
 
-    def _close_relay(self, observer: RelayObserver | BinaryObserver) -> bytes:
+    def _close_relay(self, relayed: RelayedStream) -> bytes:
         """A relayed stream that broke off gets the error that its dialect has for this."""
-        proper = self._close_observer(observer)
+        observer, frames = relayed.observer, relayed.frames
+        proper = self._close_observer(relayed)
         self.failure = self.failure or observer.failure
         if proper:
             self._finish_capture()
-        if proper or _tells_its_failure(observer):
-            rest = self._frames.close() if self._frames is not None else b""
+        if proper or relayed.tells_failure:
+            rest = frames.close()
             return rest if proper or observer.marked_end else rest + self._client.stream_end
         failure = self.failure or UNFINISHED
-        return self._end_of_frame(observer) + self._writer().render([Failed(failure.at(self.provider))])
+        half = frames.drop() if self.started else b""
+        return half + self._writer().render([Failed(failure.at(self.provider))])
 
-    def _close_observer(self, observer: RelayObserver | BinaryObserver) -> bool:
+    def _close_observer(self, relayed: RelayedStream) -> bool:
+        observer = relayed.observer
         self.ended = observer.close()
         self.usage, self.stop = observer.usage, observer.stop
         return self.ended
-
-    def _end_of_frame(self, observer: RelayObserver | BinaryObserver) -> bytes:
-        """What ends a relayed frame that is half out, so that an event of ours can follow."""
-        if not self.started:
-            return b""
-        if self._frames is not None:
-            return self._frames.drop()
-        return b"\n\n" if observer.cut_short else b""
-
-
-def _is_plain(beginning: bytes, framing: Framing) -> bool:
-    """Whether a server answers a request for a stream with a whole body or a page."""
-    first = beginning.lstrip(BOM + b" \t\r\n")[:1]
-    return first == b"<" or (framing is Framing.SSE and first in (b"{", b"["))
-
-
-def _is_stream(body: bytes) -> bool:
-    """Whether a server streams although it was asked for a whole answer. JSON has no line end between two objects."""
-    if body[:1] == b"{" and body.find(b"\n") < 0:
-        return False
-    begun = body[:64].lstrip()
-    return (
-        begun.startswith((b"data:", b"event:", b"id:", b":", b"["))
-        or body.find(b"}\n{") >= 0
-        or body.find(b"}\r\n{") >= 0
-    )
 
 
 def _asks_for_runs(prompt: Conversation | None) -> bool:
@@ -684,17 +607,11 @@ def _asks_for_runs(prompt: Conversation | None) -> bool:
     return native or (prompt.extras is not None and declares_by_members(prompt))
 
 
-def _tells_its_failure(observer: RelayObserver | BinaryObserver) -> bool:
-    """Whether the provider itself told the client, in an event, why the stream ends here."""
-    failure = observer.failure
-    return failure is not None and failure.kind not in UNREADABLE_ANSWERS and observer.framed
-
-
 _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
-    Started: Translation._started,
-    CallStarted: Translation._call,
+    Started: lambda translation, event: translation._names.name_answer(event),
+    CallStarted: lambda translation, event: translation._names.name_call(event),
     OpaqueBlock: Translation._tell_runs,
-    Cited: Translation._cited,
+    Cited: lambda translation, event: translation._tell_runs(translation._names.name_cited(event)),
     Used: Translation._used,
     Stopped: Translation._stopped,
     Ended: Translation._ended,
