@@ -34,7 +34,7 @@ from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, S
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini.dialect import request_path
-from dragoman.dialects.gemini.request import locate, parse_request, render_request
+from dragoman.dialects.gemini.request import locate, locate_parts, parse_request, render_request
 from dragoman.dialects.gemini.tools import from_proto, to_proto
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
@@ -213,6 +213,67 @@ def test_contents_in_every_form(given: Any) -> None:
     ask = asked({"contents": given})
     assert ask.conversation.messages == (Message(Role.USER, (text("hi"),)),)
     assert bool(ask.conversation.near_misses) is (type(given) is not list or given == ["hi"])
+
+
+def model(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "model", "parts": list(parts)}
+
+
+def thought(words: str, **more: Any) -> dict[str, Any]:
+    return {"text": words, "thought": True, **more}
+
+
+CALLED = {"functionCall": {"name": "f", "args": {}, "id": "x"}}
+JOINED: dict[str, tuple[list[dict[str, Any]], tuple[Part, ...]]] = {
+    "words": ([{"text": '{"a": 7'}, {"text": "3"}, {"text": "1}"}], (text('{"a": 731}'),)),
+    "a blank piece": ([{"text": "Let"}, {"text": " "}, {"text": "me"}], (text("Let me"),)),
+    "words signed at their beginning": (
+        [{"text": "It ", "thoughtSignature": "c2ln"}, {"text": "rains."}],
+        (text("It rains.", signature=SIGNATURE),),
+    ),
+    "words signed at their end": (
+        [{"text": "It "}, {"text": "rains.", "thoughtSignature": "c2ln"}],
+        (text("It rains.", signature=SIGNATURE),),
+    ),
+    "two signatures": (
+        [{"text": "It ", "thoughtSignature": "c2ln"}, {"text": "r"}, {"text": "ains.", "thoughtSignature": "c2ln"}],
+        (text("It r", signature=SIGNATURE), text("ains.", signature=SIGNATURE)),
+    ),
+    "an empty text, on which a signature hangs": (
+        [{"text": "It "}, {"text": "rains."}, {"text": "", "thoughtSignature": "c2ln"}],
+        (text("It rains."), text("", signature=SIGNATURE)),
+    ),
+    "a thought and words": (
+        [thought("I "), thought("see."), {"text": "It "}, {"text": "rains."}, CALLED],
+        (Reasoning(text=text("I see.")), text("It rains."), Call("x", "f", b"{}")),
+    ),
+    "a thought that another provider signed": (
+        [thought("I "), thought("see.", thoughtSignature=seal(CLAUDE)), thought("So.")],
+        (Reasoning(text=text("I see."), state=CLAUDE), Reasoning(text=text("So."))),
+    ),
+    "calls": ([CALLED, CALLED], (Call("x", "f", b"{}"), Call("x", "f", b"{}"))),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_pieces_of_an_answer_are_joined_in_one_content_and_in_several(name: str) -> None:
+    parts, expected = JOINED[name]
+    _, together, _ = contents(USER, model(*parts), USER)
+    _, apart, _ = contents(USER, *(model(part) for part in parts), USER)
+    assert together.parts == apart.parts == expected
+    assert (apart.at, apart.span, together.span) == (1, len(parts), 1)
+    calls = sum("functionCall" in part for part in parts)
+    assert (apart.steps, together.steps) == (max(calls, 1), 1)
+    assert locate_parts(apart) == ["/contents/1"] * len(expected)
+
+
+def test_what_a_user_says_in_two_texts_stays_two() -> None:
+    two = {"role": "user", "parts": [{"text": "One."}, {"text": "Two."}]}
+    assert [len(message.parts) for message in contents(two, USER)] == [2, 1]
+
+
+def test_a_content_with_fields_of_its_own_is_joined_to_none() -> None:
+    assert len(contents(USER, model({"text": "a"}), {**model({"text": "b"}), "odd": 1}, USER)) == 4
 
 
 CONFIGS: list[tuple[dict[str, Any], Settings]] = [

@@ -204,6 +204,29 @@ def test_loops_of_agents_become_the_same(client: str, target: str, spaced: bool)
     compare(client, iter([(body, found, Options()) for body in bodies]), client)
 
 
+@pytest.mark.parametrize("target", ["vertex/gemini-3-pro-preview", "anthropic/claude-opus-4-8", "openai/gpt-5.6"])
+def test_pieces_of_streams_become_the_same(target: str) -> None:
+    """Google's SDKs keep every piece of a stream, the calls of it too, as a content of its own."""
+    pieces: list[Wire] = [
+        {"text": "Hm", "thought": True},
+        {"text": ".", "thought": True},
+        {"text": "I "},
+        {"text": "l"},
+    ]
+    contents: list[Wire] = []
+    bodies = []
+    for number in range(12):
+        contents.append({"role": "user", "parts": [{"text": f"Question {number}"}]})
+        bodies.append(json.dumps({"contents": contents}).encode())
+        calls: list[Wire] = [{"functionCall": {"name": name, "args": {"n": number}}} for name in "fg"]
+        contents += [{"role": "model", "parts": [part]} for part in (*pieces, *calls)]
+        answers = [{"functionResponse": {"name": name, "response": {"output": "x"}}} for name in "fg"]
+        contents.append({"role": "user", "parts": answers})
+        bodies.append(json.dumps({"contents": contents}).encode())
+        contents += [{"role": "model", "parts": [{"text": word}]} for word in ("Don", "e.", "")]
+    compare("gemini", iter([(body, choose(target), Options()) for body in bodies]), target)
+
+
 @pytest.mark.parametrize("dialect", SHAPES)
 def test_recorded_conversations_become_the_same(dialect: str) -> None:
     """Every recorded conversation, sent turn by turn."""

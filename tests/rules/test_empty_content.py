@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -172,6 +173,16 @@ def test_an_empty_text_goes_out_of_a_result_in_blocks() -> None:
     done = sent(body, "bedrock/us.amazon.nova-lite-v1:0", source="bedrock")
     assert done.json["messages"][2]["content"] == [{"toolResult": {"toolUseId": "c", "content": []}}]
     assert ("empty-content", "/messages/2", "nothing", False) in done.changes
+
+
+def test_the_signature_of_an_empty_text_goes_to_the_words_before_it() -> None:
+    """A stream of Gemini's ends so."""
+    signature = base64.b64encode(b"0" * 32).decode()
+    turns = [("user", [{"text": "Hi"}]), ("model", [{"text": "Hello"}, {"text": "", "thoughtSignature": signature}])]
+    body = {"contents": [{"role": role, "parts": parts} for role, parts in (*turns, turns[0])]}
+    done = sent(body, "vertex/gemini-3-pro-preview", source="gemini")
+    assert done.json["contents"][1]["parts"] == [{"text": "Hello", "thoughtSignature": signature}]
+    assert done.changes == [("empty-content", "/contents/1", "nothing", False)]
 
 
 def test_an_empty_text_beside_a_picture_goes_out_of_a_result() -> None:

@@ -79,6 +79,21 @@ def test_untouched(name: str) -> None:
     assert through(known, *contents).untouched
 
 
+def test_calls_in_turns_of_their_own_are_written_as_the_one_turn_they_were() -> None:
+    """Google's SDKs keep every piece of a stream so, and only the first call is signed."""
+    thought: Any = {"text": "Hm.", "thought": True}
+    turn, answers = calls(thought, {"text": "I "}, {"text": "look."}, call("f", "c2lnbmVk"), call("g"))
+    apart = [{"role": "model", "parts": [part]} for part in turn["parts"]]
+    whole = {"role": "model", "parts": [thought, {"text": "I look."}, *turn["parts"][3:]]}
+    done = through(demanding(), HI, *apart, answers)
+    assert done.json["contents"] == [HI, whole, answers]
+    assert done.changes == [("/contents/1", "nothing", False)]
+    assert through(demanding(), HI, *apart, answers, HI).untouched
+    assert through(demanding(), HI, *apart[:3], {"role": "model", "parts": turn["parts"][3:]}, answers).untouched
+    pieces = through(demanding(call_signature="accepts", turn_signature="refuses"), HI, *apart[1:3], HI)
+    assert pieces.json["contents"][1] == {"role": "model", "parts": [{"text": "I look.", "thoughtSignature": SKIP}]}
+
+
 def test_adapt_for_a_real_provider() -> None:
     contents = [HI, *calls(call("f")), HI, *calls(call("g"))]
     own = sent({"contents": contents}, "gemini/gemini-3-pro-preview")

@@ -47,7 +47,6 @@ ONLY_EXAMPLES = {
         "duplicate-tool",
         "empty-description",
         "endless-loop",
-        "many-thoughts",
         "misnamed-result",
         "mixed-system",
         "provider-run",

@@ -20,7 +20,7 @@ SPELLING = frozenset(
     {
         *("at", "blank", "called", "declares", "empty_tools", "field", "inline"),
         *("inner", "limit_as", "listed", "meant", "near_misses", "nulls", "prefill"),
-        *("schema_as", "seed_as", "span", "wire_form", "stop_listed", "wrapper"),
+        *("schema_as", "seed_as", "span", "steps", "stop_listed", "wire_form", "wrapper"),
     }
 )
 """Fields that say where a value stood or how it was written, not what it means."""

@@ -30,7 +30,7 @@ SYSTEM, DEVELOPER, USER, ASSISTANT, TOOL = Role
 class Message(msgspec.Struct, frozen=True, gc=False):
     """One turn, or a part of one.
 
-    How the client wrote it (listed, inline, blank) may be changed by a rule, and takes no part in equality.
+    How the client wrote it (listed, inline, blank, steps) may be changed by a rule, and takes no part in equality.
     """
 
     role: Role
@@ -53,6 +53,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     """A role that we do not know (`role` is then USER)."""
     blank: bytes = b""
     """The JSON that stood for the content of a turn of nothing but calls, if there was any."""
+    steps: int = 1
+    """How many of the wire items it came from have calls. A server may take each for a step of its own."""
 
     def __eq__(self, other: object) -> bool:
         from dragoman.conversation.canonical import canonical

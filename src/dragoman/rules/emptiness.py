@@ -67,12 +67,15 @@ def _is_empty(part: Part) -> bool:
 def _beside(message: Message, facts: Facts) -> Edit | None:
     if facts.empty_beside is not REFUSES:
         return None
-    kept = tuple(part for part in message.parts if not (type(part) is Text and part.literal == EMPTY))
-    return (
-        edit(replace(message, parts=kept), "took out an empty text", loses=Loss.NOTHING)
-        if len(kept) < len(message.parts)
-        else None
-    )
+    kept: list[Part] = []
+    for part in message.parts:
+        if not (type(part) is Text and part.literal == EMPTY):
+            kept.append(part)
+        elif part.signature is not None and kept and type(kept[-1]) is Text and kept[-1].signature is None:
+            kept[-1] = replace(kept[-1], signature=part.signature)  # a stream signs its text at the end
+    if len(kept) == len(message.parts):
+        return None
+    return edit(replace(message, parts=tuple(kept)), "took out an empty text", loses=Loss.NOTHING)
 
 
 def _alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit | None:

@@ -2,10 +2,14 @@
 
 Calls and responses may come without ids. They are parsed as they are, each content by itself; then `settle` lets a
 response answer the first waiting call of its name.
+
+A stream comes in pieces, and Google's SDKs keep each as a content of its own, or as a part of one content. To Gemini
+they are one text. Here they are, too: `settle` joins the contents of a model's turn, and `join_pieces` its texts.
 """
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +20,7 @@ from msgspec.structs import force_setattr, replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.literals import joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     NO_ID,
@@ -126,7 +130,7 @@ def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[Obs
         if (type(part) is Call and role is USER) or (type(part) is Result and part.extras is None and not part.name):
             return None
         parts.append(part)
-    return _compose(role, join_thoughts(parts), index)
+    return _compose(role, join_pieces(parts) if role is ASSISTANT else parts, index)
 
 
 def _are_listed(parts: Sequence[Part]) -> bool:
@@ -180,6 +184,8 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     extras = extras_of(NAME, _NO_ROLE if content.role is None and not unknown else unknown)
     named = content.role or "user"
     role = SYSTEM if named == "system" else _ROLES.get(named, USER)
+    if role is ASSISTANT:
+        parts = join_pieces(parts)
     return _compose(role, parts, index, extras=extras, role_text="" if named in _KNOWN_ROLES else named)
 
 
@@ -205,13 +211,16 @@ def parse_system(raw: Json) -> tuple[ObservedMessage, ...]:
 
 
 def settle(listed: ParsedList) -> ParsedList:
-    """Fill in the ids that are missing, and join the contents that hold the responses of one turn."""
+    """Fill in the ids that are missing, and join the contents of one turn: of the model, or of responses to it."""
     mark_inline(listed)
     if any(one.traits & traits.LEGACY for one in listed.messages):
         start = BEGIN if listed.reading is None else listed.reading.start
         alone = _fill_ids(listed.messages, start.calls) and (not start.calls or start.traits & traits.LEGACY != 0)
         listed.alone = listed.alone and alone
-    return listed.settled(_join_turns(listed.messages)) if "tt" in listed.codes() else listed
+    return listed.settled(_join_turns(listed.messages)) if _has_pieces(listed.codes()) else listed
+
+
+_has_pieces = re.compile("tt|[ac]{2}").search
 
 
 def _fill_ids(messages: list[ObservedMessage], calls: int = 0) -> bool:
@@ -318,7 +327,7 @@ def _find_first(order: deque[str] | None, waiting: set[str]) -> str:
 
 
 def _join_turns(messages: list[ObservedMessage]) -> list[ObservedMessage]:
-    """Responses at the head of a content continue those at the end of the content before."""
+    """Responses at the head of a content continue those at the end of the content before, and the model itself."""
     turns: list[list[ObservedMessage]] = []
     for one in messages:
         if turns and _continues(turns[-1][-1], one):
@@ -329,7 +338,13 @@ def _join_turns(messages: list[ObservedMessage]) -> list[ObservedMessage]:
     for turn in turns:
         start, stop = turn[0].message.at, turn[-1].message.at + 1
         if stop - start > 1:
-            parts = [part for one in turn for part in one.message.parts]
+            parts: Sequence[Part] = [part for one in turn for part in one.message.parts]
+            if turn[0].message.role is ASSISTANT:
+                steps = sum(one.code == CALLING for one in turn) or 1
+                whole = join_pieces(parts)
+                joint = Message(ASSISTANT, whole, start, stop - start, listed=_are_listed(whole), steps=steps)
+                done.append(observe_message(joint))
+                continue
             extras = next((one.message.extras for one in turn if one.message.extras is not None), None)
             done += _compose(USER, parts, start, extras=extras, span=stop - start)
         else:
@@ -342,6 +357,8 @@ def _continues(one: ObservedMessage, after: ObservedMessage) -> bool:
     if one.message.at == after.message.at:
         return True
     marks = (one.message.extras, after.message.extras)
+    if one.message.role is after.message.role is ASSISTANT:
+        return marks == (None, None)
     return one.code == after.code == "t" and all(extras is None or extras.fields == _NO_ROLE for extras in marks)
 
 
@@ -387,7 +404,7 @@ def _parse_parts(raw: Json, at: str, inner: bool = False) -> tuple[Part, ...]:
         parts = [
             _opaque(item) if type(part) in (Call, Result) else part for item, part in zip(items, parts, strict=True)
         ]
-    return join_thoughts(parts)
+    return tuple(parts)
 
 
 def _parse_odd_part(raw: Json, at: str) -> Part:
@@ -496,24 +513,46 @@ def parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras |
     )
 
 
-def join_thoughts(parts: list[Part]) -> tuple[Part, ...]:
-    """Join the pieces of a streamed thought if the signature after them is another provider's.
+def join_pieces(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts of a model's turn, with the pieces of a streamed text or thought as one, as the whole answer has them.
 
-    Gemini takes its own pieces back as they are. Other providers want the signature with the whole text.
+    A signature is that of all pieces; after a second one another text begins. An empty text stays as it is: it may hold
+    the signature of the turn, and some servers refuse it. Gemini itself takes its pieces back as they were sent.
     """
-    if len(parts) < 2 or not any(map(_is_foreign_signature, parts)):
+    if len(parts) < 2:
         return tuple(parts)
-    out: list[Part] = []
-    pieces = 0  # how many thoughts without a signature stand at the end of `out`
+    out: list[list[Part]] = []
     for part in parts:
-        if pieces and _is_foreign_signature(part):
-            texts = [one.text.literal for one in (*out[-pieces:], part) if type(one) is Reasoning and one.text]
-            part = replace(part, text=Text(joined("", texts)))
-            del out[-pieces:]
-        out.append(part)
-        is_piece = type(part) is Reasoning and part.state is None and part.extras is None
-        pieces = pieces + 1 if is_piece else 0
-    return tuple(out)
+        if out and _goes_on(out[-1], part):
+            out[-1].append(part)
+        else:
+            out.append([part])
+    return tuple(parts) if len(out) == len(parts) else tuple([_join(run) for run in out])
+
+
+def _goes_on(run: list[Part], part: Part) -> bool:
+    """Whether a part is the next piece of the text or thought that a run holds."""
+    first, last = run[0], run[-1]
+    if type(part) is Text and type(first) is Text:
+        if part.literal == EMPTY or first.literal == EMPTY or part.extras is not None or first.extras is not None:
+            return False
+        return part.signature is None or all(one.signature is None for one in run if type(one) is Text)
+    if type(part) is Reasoning and type(last) is Reasoning:
+        is_open = last.state is None and last.extras is None
+        return is_open and (_is_foreign_signature(part) or (part.state is None and part.extras is None))
+    return False
+
+
+def _join(run: list[Part]) -> Part:
+    last = run[-1]
+    if len(run) == 1:
+        return last
+    texts = [one if type(one) is Text else one.text for one in run if type(one) in (Text, Reasoning)]  # type: ignore[attr-defined]
+    whole = joined("", [text.literal for text in texts if text is not None])
+    if type(last) is Reasoning:
+        return replace(last, text=Text(whole))
+    signatures = (one.signature for one in run if type(one) is Text and one.signature is not None)
+    return Text(whole, next(signatures, None))
 
 
 def _is_foreign_signature(part: Part) -> bool:

@@ -67,6 +67,8 @@ def locate(message: Message) -> str:
 def locate_parts(message: Message) -> list[str]:
     """The pointers to all parts of a message."""
     places = range(len(message.parts))
+    if message.span > 1 and message.role is ASSISTANT:
+        return [locate(message) for _ in places]  # of each there may be many pieces
     if message.span > 1:
         return [f"/contents/{message.at + min(part, message.span - 1)}" for part in places]
     return [f"{locate(message)}/parts/{part}" for part in places]

@@ -35,6 +35,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Extras, Media, Part, Reasoning, StateKind, Text
 from dragoman.profiles.facts import Stance
@@ -68,6 +69,8 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         if isinstance(part, (Call, Text, Media)) and part.signature is not None:
             placed = type(part) is not Media or (facts.signed_media and message.role is Role.ASSISTANT)
             if not placed or not fits(part.signature, facts):
+                if type(part) is Text and part.literal == EMPTY and len(message.parts) > 1:
+                    return Swap((), "left out an empty text with a signature that another model made")
                 return Swap((replace(part, signature=None),), "took off a signature that another model made")
         if type(part) is Text and part.signature is not None and facts.last_text_signed and not _is_last(message, part):
             return Swap((replace(part, signature=None),), "took off a signature that only a turn's last text can have")

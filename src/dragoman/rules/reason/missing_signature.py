@@ -6,6 +6,10 @@ anew, calls of earlier turns get it too. It is not demanded there, but so a turn
 after it has become an earlier one. Its image models check the text at the beginning of each of their turns, and each
 picture: these get the value too.
 
+A client that keeps the pieces of a stream as turns of their own is no exception: each of them is checked as a step
+(https://github.com/googleapis/js-genai/issues/1275), and only the first is signed. In the target's own dialect they
+are then written as the one turn that they were.
+
 Loses nothing; adds the documented value.
 
 For `gemini/gemini-3-pro-preview`:
@@ -53,6 +57,9 @@ def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     messages = list(conversation.messages)
     for at, message in enumerate(messages):
+        if not context.translated and message.role is ASSISTANT and _is_in_pieces(message, at >= calls_from, facts):
+            messages[at] = message = replace(message, steps=1)
+            notes.append(Note("wrote the pieces of a turn as one", conversation.messages[at], after=message))
         wanted: set[int] = set()
         if at >= calls_from:
             wanted.update(index for index, part in islice(_calls(message), 1))
@@ -70,6 +77,11 @@ def _first_checked(messages: tuple[Message, ...], facts: Facts) -> int:
     if facts.past_signature is Stance.REFUSES:
         return 0
     return next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].role is USER), 0)
+
+
+def _is_in_pieces(message: Message, has_checked_calls: bool, facts: Facts) -> bool:
+    """Whether a turn of the model stands in several items that the target checks one by one."""
+    return (has_checked_calls and message.steps > 1) or (facts.turn_signature is Stance.REFUSES and message.span > 1)
 
 
 def _calls(message: Message) -> Iterator[tuple[int, Part]]:
