@@ -18,7 +18,7 @@ from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
-from dragoman.engine.compile.compiler import path_template
+from dragoman.engine.compile.request_frames import path_template
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
 from dragoman.engine.history.trim_policy import MOST_TOKENS, Trim, TrimPolicy

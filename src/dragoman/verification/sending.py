@@ -18,7 +18,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.replies import Reply, Usage
 from dragoman.dialects.dialect import Dialect, RenderOptions
-from dragoman.engine.compile.compiler import path_template
+from dragoman.engine.compile.request_frames import path_template
 from dragoman.gateway.app import Gateway
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.destinations import HttpDestination

@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec import Raw
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Ask, Conversation, KnownBeginning
 from dragoman.conversation.traits import observe_change, observe_messages
-from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
 from dragoman.engine.compile.beta_names import with_betas, without_refused, without_words
 from dragoman.engine.compile.compiled_request import CompiledRequest
@@ -27,6 +24,7 @@ from dragoman.engine.compile.plan import Plan, RuleStep, client_of, plan, servin
 from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restore_reasoning
 from dragoman.engine.compile.refusal_places import find_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
+from dragoman.engine.compile.request_frames import find_frame, form_body, with_passed
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
@@ -54,7 +52,7 @@ from dragoman.engine.tool_runs.run_functions import (
 from dragoman.errors import RepairRefused, Unrepresentable
 from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.facts import ACCEPTS, REFUSES, CacheForm
-from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
+from dragoman.profiles.profile import NO_ENVELOPE, Target
 from dragoman.rules.cache_hints import hints_of, marks_own_end
 from dragoman.rules.clean.off_schema import off_schema, report_written
 from dragoman.rules.media.remote_media import find_links, media_of, remote_media
@@ -68,7 +66,6 @@ from dragoman.rules.settings.cache_marks import (
     mark_turns,
 )
 from dragoman.rules.settings.refused_setting import refused_setting
-from dragoman.wire.json_reader import render_object, split_members
 
 READ_BY_THE_COMPILER = frozenset(
     {"drops", "stream_usage", "streams", "tools_streamed", "logprobs_streamed", "refused_words"}
@@ -428,13 +425,13 @@ class _Compilation:
     def render(self) -> CompiledRequest:
         """Write the request for the wire."""
         target, same, profile = self.target, self.same, self.target.profile
-        frame: RequestFrame = _FRAMES.get(id(target)) or _make_frame(target)
+        frame = find_frame(target)
         dialect = frame.dialect
         writing = self._writing(dialect)
         body = self._body(dialect, writing)
         if self.continued is not None and self.ask.known is not None and self.continued.is_worth_keeping():
             self._keep(self.ask.known, self.continued)
-        headers = _with_passed(frame.headers, self.ask, profile, dialect) if same else frame.headers
+        headers = with_passed(frame.headers, self.ask, profile, dialect) if same else frame.headers
         if profile.beta is not None and (same or self.has_native_tools):
             headers = with_betas(headers, self.conversation, profile.beta, self.ask if same else None)
             if refused_betas := self.facts.refused_words.get(profile.beta.header):
@@ -446,7 +443,7 @@ class _Compilation:
         if profile.envelope is not NO_ENVELOPE:
             body, headers = with_header_members(body, headers, profile.envelope)
         if profile.body is not None:
-            body = formed_body(body, profile.body)
+            body = form_body(body, profile.body)
         request = CompiledRequest(  # of more than 15 values Python makes a dict, which takes three times as long
             body=body,
             path=frame.stream_path if writing.stream else frame.path,
@@ -506,60 +503,3 @@ class _Compilation:
         if all(change.at != f"/{_USAGE}" for change in self.changes):
             self.changes.append(usage_not_asked())
         return (_USAGE,)
-
-
-class RequestFrame(msgspec.Struct, frozen=True):
-    """What is the same in all requests to a target."""
-
-    dialect: Dialect
-    name: str
-    """The name of the target."""
-    headers: Mapping[str, str]
-    """Headers that belong to the request itself; keys are the sender's business."""
-    path: str
-    stream_path: str
-
-
-_FRAMES: BoundedCache[int] = BoundedCache(f"{__name__}.{RequestFrame.__qualname__}")
-"""By the id of the target."""
-
-
-def _make_frame(target: Target) -> RequestFrame:
-    profile = target.profile
-    dialect = registry.dialect(profile.dialect)
-    named = {**dialect.headers, **profile.headers}
-    path, stream_path = (
-        dialect.request_path(RenderOptions(target.model, stream), path_template(profile, stream))
-        for stream in (False, True)
-    )
-    headers = {"content-type": "application/json", **{name: value for name, value in named.items() if value}}
-    frame = RequestFrame(dialect, target.name, headers, path, stream_path)
-    _FRAMES.put(id(target), CacheEntry(frame, 2048, target))
-    return frame
-
-
-def _with_passed(headers: Mapping[str, str], ask: Ask, profile: Profile, dialect: Dialect) -> Mapping[str, str]:
-    """The headers with those of a client of the same dialect that its provider is to see."""
-    if not ask.headers:
-        return headers
-    own = {
-        name: ask.headers[name]
-        for name in dialect.passed_headers
-        if name in ask.headers and profile.headers.get(name) != ""
-    }
-    return {**headers, **own} if own else headers
-
-
-def formed_body(body: bytes, form: BodyForm) -> bytes:
-    """The body without some members and with others. What is added wins over the client's own."""
-    members: dict[str, bytes | Raw] = {name: msgspec.json.encode(value) for name, value in form.add.items()}
-    members |= {
-        name: value for name, value in split_members(body).items() if name not in form.leave_out and name not in members
-    }
-    return render_object(members)
-
-
-def path_template(profile: Profile, stream: bool) -> str:
-    """The profile's own path with the name of the method filled in, if the profile has names of its own."""
-    method = profile.methods.stream if stream else profile.methods.whole
-    return profile.path.replace("{method}", method) if method else profile.path
