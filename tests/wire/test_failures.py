@@ -199,6 +199,12 @@ CONTEXT = [
     ("Input is too long for requested model.", None, None),
     ("The model returned the following errors: Input Tokens Exceeded: x", None, None),
     ("too many tokens: size limit exceeded by 25836 tokens.", None, None),
+    (
+        "too many tokens: size limit exceeded by 25836 tokens. Try using shorter or fewer inputs."
+        " The limit for this model is 288000 tokens.",
+        None,
+        288000,
+    ),
     ("The total length of all messages is too long.", None, None),
     ("prompt too long; exceeded max context length by 9 tokens", None, None),
     ("the prompt is longer than the context length currently available to the model; shorten it", None, None),

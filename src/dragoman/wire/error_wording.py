@@ -226,6 +226,7 @@ CONTEXT: tuple[LatePattern, ...] = tuple(
         rf"input \({_N} tokens\) is longer than the model's context length \({_L} tokens",
         rf"range of input length should be \[1, ?{_L}\]",
         rf"maximum context length (?:is|of) {_L}",
+        rf"too many tokens: size limit exceeded by.{{0,120}}?limit for this model is {_L}",
         r"prompt is too long",
         r"prompt too long; exceeded max context length",
         r"prompt is longer than the context length",
