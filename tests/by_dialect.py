@@ -1,15 +1,27 @@
-"""Tables of the tests that have an entry for each dialect."""
+"""Requests and tables of the tests for each dialect."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
+
+import orjson
+
+from dragoman.conversation.notation.script import parse
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.registry import dialect
 
 Entry = TypeVar("Entry")
 
 
+def write_request(name: str, script: str, stream: bool = False) -> dict[str, Any]:
+    """The conversation of a script as a request of this dialect, written by its own renderer."""
+    body: dict[str, Any] = orjson.loads(dialect(name).requests.render(parse(script), RenderOptions("m", stream)))
+    return body
+
+
 class ByDialect(dict[str, Entry]):
-    """A table that says of a new dialect what is to be added, and where."""
+    """A table that says of a new dialect what is to be added, and where: what the dialect itself cannot tell."""
 
     def __init__(self, place: str, entries: Mapping[str, Entry]) -> None:
         super().__init__(entries)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 import pytest
+from tests.by_dialect import write_request
 
 from dragoman.conversation.bounded_cache import (
     BUDGET,
@@ -21,6 +21,7 @@ from dragoman.conversation.bounded_cache import (
 )
 from dragoman.conversation.dialect_names import DIALECT_NAMES, DialectName
 from dragoman.conversation.parts import Text
+from dragoman.dialects.registry import dialect
 from dragoman.engine.library.adapt import adapt
 
 TARGETS = (
@@ -155,70 +156,18 @@ def test_a_value_that_cannot_be_measured_is_not_kept() -> None:
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "format": "zip"}}}
 
 
-def chat_turn(text: str) -> dict[str, Any]:
-    tool = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
-    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
-    return {"messages": messages, "tools": [tool], "temperature": 0.5, "max_tokens": 700}
+TURN = f"""@temperature 0.5
+@max_tokens 700
+@tool weather {msgspec.json.encode(SCHEMA).decode()}
+system: Be brief.
+user: Turn 0"""
+every_client = pytest.mark.parametrize("client", DIALECT_NAMES)
 
 
-def responses_turn(text: str) -> dict[str, Any]:
-    tool = {"type": "function", "name": "weather", "parameters": SCHEMA, "strict": False}
-    items = [{"type": "message", "role": "user", "content": text}]
-    settings = {"temperature": 0.5, "max_output_tokens": 700}
-    return {"instructions": "Be brief.", "input": items, "tools": [tool], **settings}
-
-
-def anthropic_turn(text: str) -> dict[str, Any]:
-    tool = {"name": "weather", "input_schema": SCHEMA}
-    messages = [{"role": "user", "content": text}]
-    system = [{"type": "text", "text": "Be brief."}]
-    return {"system": system, "messages": messages, "tools": [tool], "temperature": 0.5, "max_tokens": 700}
-
-
-def gemini_turn(text: str) -> dict[str, Any]:
-    tool = {"functionDeclarations": [{"name": "weather", "parametersJsonSchema": SCHEMA}]}
-    return {
-        "systemInstruction": {"parts": [{"text": "Be brief."}]},
-        "contents": [{"role": "user", "parts": [{"text": text}]}],
-        "tools": [tool],
-        "generationConfig": {"temperature": 0.5, "maxOutputTokens": 700},
-    }
-
-
-def ollama_turn(text: str) -> dict[str, Any]:
-    tool = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
-    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
-    return {"messages": messages, "tools": [tool], "options": {"temperature": 0.5, "num_predict": 700}}
-
-
-def bedrock_turn(text: str) -> dict[str, Any]:
-    tool = {"toolSpec": {"name": "weather", "inputSchema": {"json": SCHEMA}}}
-    return {
-        "system": [{"text": "Be brief."}],
-        "messages": [{"role": "user", "content": [{"text": text}]}],
-        "toolConfig": {"tools": [tool]},
-        "inferenceConfig": {"temperature": 0.5, "maxTokens": 700},
-    }
-
-
-SYSTEM = "message_parse.parse_system"
-CLIENTS: dict[DialectName, tuple[Callable[[str], dict[str, Any]], str, set[str]]] = {
-    "openai-chat": (chat_turn, "openai_chat", {"tools._parse_list", "settings.parse_settings"}),
-    "openai-responses": (responses_turn, "openai_responses", {"tools.parse_tools", "settings.parse_settings", SYSTEM}),
-    "anthropic": (anthropic_turn, "anthropic", {"tools.parse_tools", "settings.parse_settings", SYSTEM}),
-    "bedrock": (bedrock_turn, "bedrock", {"settings._parse_tool_config", "settings.parse_settings", SYSTEM}),
-    "cohere": (chat_turn, "cohere", {"tools.parse_tools", "settings.parse_settings"}),
-    "gemini": (gemini_turn, "gemini", {"tools.parse_tools", "settings.parse_settings", SYSTEM}),
-    "ollama": (ollama_turn, "ollama", {"tools.parse_tools", "settings.parse_settings"}),
-}
-"""By client: a turn of its own, its package, and what is parsed once for all its turns.
-
-A system message of a Chat or Ollama client stands among the messages, and is read with them.
-"""
-
-
-def test_every_client_dialect_is_tried() -> None:
-    assert CLIENTS.keys() == set(DIALECT_NAMES), "CLIENTS has a turn of each"
+def write_turns(client: DialectName) -> list[bytes]:
+    """Turns of an agent, which differ in their last message."""
+    first = msgspec.json.encode(write_request(client, TURN))
+    return [first.replace(b"Turn 0", b"Turn %d" % number) for number in range(51)]
 
 
 def count_misses() -> dict[str, int]:
@@ -227,28 +176,33 @@ def count_misses() -> dict[str, int]:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("client", CLIENTS)
+@every_client
 def test_the_same_tools_settings_and_system_text_are_parsed_once(
     client: DialectName, target: str, small_pool: CachePool
 ) -> None:
-    """Turns of an agent differ in their last message. All else is found again 49 times in 50."""
-    turn, package, parsed = CLIENTS[client]
+    """All but the last message is found again 50 times in 51."""
+    turns = write_turns(client)
     before = count_misses()
-    for number in range(50):
-        adapt(msgspec.json.encode(turn(f"Turn {number}")), source=client, target=target)
-    after = count_misses()
-    for name in (f"dragoman.dialects.{package}.{function}" for function in parsed):
-        assert after[name] - before.get(name, 0) == 1, name  # a dialect is loaded when it is first used
+    for turn in turns:
+        adapt(turn, source=client, target=target)
+    package = f"dragoman.dialects.{client.replace('-', '_')}."
+    misses = {name: missed - before.get(name, 0) for name, missed in count_misses().items() if package in name}
+    parsed = {name.removeprefix(package): missed for name, missed in misses.items() if missed and "parse" in name}
+    assert set(parsed.values()) == {1}, parsed
+    assert "settings.parse_settings" in parsed
+    assert any("tool" in name for name in parsed)
+    apart = "Be brief." not in str(msgspec.json.decode(turns[0])[dialect(client).list_name])
+    assert ("message_parse.parse_system" in parsed) is apart, "among the messages it is read with them"
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("client", CLIENTS)
+@every_client
 def test_no_cache_is_asked_in_vain_turn_after_turn(client: DialectName, target: str, small_pool: CachePool) -> None:
     """Over all caches together: what the first turn made serves all the others."""
-    turn = CLIENTS[client][0]
-    adapt(msgspec.json.encode(turn("First")), source=client, target=target)
+    first, *others = write_turns(client)
+    adapt(first, source=client, target=target)
     before = count_misses()
-    for number in range(50):
-        adapt(msgspec.json.encode(turn(f"Turn {number}")), source=client, target=target)
+    for turn in others:
+        adapt(turn, source=client, target=target)
     misses = {name: missed - before[name] for name, missed in count_misses().items()}
     assert {name: missed for name, missed in misses.items() if missed} == {}

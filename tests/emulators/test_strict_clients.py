@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
-from tests.by_dialect import ByDialect
+from tests.by_dialect import write_request
 from tests.judges import JUDGES, judge_of, served_path
 from tests.strict_readers import Result, read
 from tests.targets import MODELS
 
 from dragoman import adapt
 from dragoman.conversation.dialect_names import DIALECT_NAMES
-from dragoman.dialects.registry import dialect
 from dragoman.emulators.provider import ErrorResponse, ModelCall, ModelTurn
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.profiles.profile import Profiles
@@ -37,50 +35,16 @@ TURNS: Mapping[str, ModelTurn] = {
     "length": ModelTurn(text="This goes on and", stop="length"),
     "json": ModelTurn(json={"city": "Paris", "degrees": 21}),
 }
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-ASKED: Mapping[str, dict[str, Any]] = ByDialect(
-    "ASKED, a request with a tool",
-    {
-        "openai-chat": {
-            "messages": [{"role": "user", "content": "Hi"}],
-            "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
-        },
-        "openai-responses": {
-            "input": "Hi",
-            "tools": [{"type": "function", "name": "weather", "parameters": SCHEMA, "strict": False}],
-        },
-        "anthropic": {
-            "max_tokens": 4096,
-            "messages": [{"role": "user", "content": "Hi"}],
-            "tools": [{"name": "weather", "input_schema": SCHEMA}],
-        },
-        "ollama": {
-            "messages": [{"role": "user", "content": "Hi"}],
-            "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
-        },
-        "cohere": {
-            "messages": [{"role": "user", "content": "Hi"}],
-            "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
-        },
-        "bedrock": {
-            "messages": [{"role": "user", "content": [{"text": "Hi"}]}],
-            "toolConfig": {"tools": [{"toolSpec": {"name": "weather", "inputSchema": {"json": SCHEMA}}}]},
-        },
-        "gemini": {
-            "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
-            "tools": [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],
-        },
-    },
-)
+ASKED = """@max_tokens 4096
+@tool weather {"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}
+user: Hi"""
 PROFILES = [name for name in JUDGES if name != "strict-template"]
 
 
 def asked(client: str, target: str, stream: bool) -> CompiledRequest:
-    body = dict(ASKED[client])
+    body = write_request(client, ASKED, stream)
     if client == "openai-chat" and stream:
         body["stream_options"] = {"include_usage": True}
-    if not dialect(client).model_in_path:
-        body |= {"model": "m", "stream": stream}
     return adapt(body, target=target, source=client, stream=stream)
 
 

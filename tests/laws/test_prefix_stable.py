@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import Raw
+from tests.by_dialect import write_request
 from tests.strategies import SHAPES, request
 from tests.targets import SWEEPS, signer
 
@@ -17,19 +18,8 @@ from dragoman.dialects import registry
 from dragoman.engine.library.adapt import AdaptedRequest, adapt, read
 from dragoman.wire.json_reader import split_items, split_members
 
-MORE: dict[str, list[dict[str, Any]]] = {
-    "openai-chat": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
-    "anthropic": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
-    "openai-responses": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
-    "cohere": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
-    "gemini": [{"role": "model", "parts": [{"text": "Indeed."}]}, {"role": "user", "parts": [{"text": "And then?"}]}],
-    "bedrock": [
-        {"role": "assistant", "content": [{"text": "Indeed."}]},
-        {"role": "user", "content": [{"text": "And then?"}]},
-    ],
-}
-MORE["ollama"] = MORE["openai-chat"]
 LISTS = {name: registry.dialect(name).list_name for name in SHAPES}
+MORE = {name: write_request(name, "user: Hi\nassistant: Indeed.\nuser: And then?")[LISTS[name]][1:] for name in SHAPES}
 MOVES = {("late-system", "moved to the opening"), ("late-result", "moved a result to its call")}
 MOVES |= {("json-word", "appended a user turn that says the word"), ("no-user-turn", "appended a user turn")}
 """What the law excepts: a reported hoist, and a late result; and a turn that is made up at the end, before which some

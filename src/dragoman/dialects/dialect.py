@@ -277,21 +277,21 @@ AS_NAMED = MemberPlaces()
 """For a dialect that has each setting at its top level, under the name that rules use."""
 
 
-def locate_message(message: Message) -> str:
-    """For dialects with the messages in `messages`, and the system's perhaps in `system`."""
-    return "/system" if message.at == FIELD else f"/messages/{message.at}"
+def locate_message(message: Message, list_name: str = "messages", system: str = "system") -> str:
+    """The pointer to a message, and to that of the system if it has a member of its own."""
+    return f"/{system}" if message.at == FIELD else f"/{list_name}/{message.at}"
 
 
-def locate_in_members(message: Message, member_of: Callable[[Part], str]) -> list[str]:
+def locate_in_members(message: Message, member_of: Callable[[Part], str], list_name: str = "messages") -> list[str]:
     """The pointers to the parts of a message, for dialects with a member for each kind. `member_of`: the pointer to it,
     below the message; with a slash behind it if it is a list, in which those of its kind have their order."""
     if message.role is TOOL:
-        return [f"/messages/{message.at + place}" for place in range(len(message.parts))]
+        return [f"/{list_name}/{message.at + place}" for place in range(len(message.parts))]
     counts: Counter[str] = Counter()
     pointers: list[str] = []
     for part in message.parts:
         member = member_of(part)
-        pointers.append(f"/messages/{message.at}{member}{counts[member] if member[-1:] == '/' else ''}")
+        pointers.append(f"/{list_name}/{message.at}{member}{counts[member] if member[-1:] == '/' else ''}")
         counts[member] += 1
     return pointers
 

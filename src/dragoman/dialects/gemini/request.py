@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,10 +12,10 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Result
-from dragoman.dialects.dialect import RenderOptions, RequestCodec
+from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import UNSIGNED, parse_content, parse_odd_item, parse_system, settle
 from dragoman.dialects.gemini.message_render import render_messages, render_part, render_result
@@ -59,9 +60,7 @@ def _parse_named_model(found: Mapping[str, Raw]) -> str | None:
     return (parse_model(found) or "").removeprefix("models/") or None
 
 
-def locate(message: Message) -> str:
-    """The pointer to a message of a parsed request."""
-    return "/systemInstruction" if message.at == FIELD else f"/contents/{message.at}"
+locate = partial(locate_message, list_name="contents", system="systemInstruction")
 
 
 def locate_parts(message: Message) -> list[str]:

@@ -36,7 +36,7 @@ class MemberForm(msgspec.Struct, frozen=True):
         force_setattr(self, "others", _TURNS.union(SYSTEMS) - {self.messages, self.system})
 
 
-_TURNS = frozenset({"messages", "input", "contents"})
+_TURNS = frozenset(LISTS) - {"prompt"}
 """What dialects call the list of messages. Chat's `prompt` is a text, and that of Responses names a stored one."""
 
 

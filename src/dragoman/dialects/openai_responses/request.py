@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER,
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import observe_message
-from dragoman.dialects.dialect import RenderOptions, RequestCodec
+from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, render_items, types_by_members
@@ -66,9 +67,7 @@ def _parse_input(raw: Raw | None, meant: MeantMembers, reading: ListReading | No
     return settle(LIST.parse(raw, meant.list_name, reading))
 
 
-def locate(message: Message) -> str:
-    """The pointer to a message of a parsed request."""
-    return "/instructions" if message.at == FIELD else f"/input/{message.at}"
+locate = partial(locate_message, list_name="input", system="instructions")
 
 
 def locate_parts(message: Message) -> list[str]:

@@ -31,13 +31,8 @@ export function money(amount) {
   return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(2))).replace(/^0\.\d$/, "$&0");
 }
 
-const NAMES = {
-  "openai-chat": "Chat", "openai-responses": "Responses", anthropic: "Anthropic", gemini: "Gemini",
-  bedrock: "Bedrock", ollama: "Ollama", cohere: "Cohere",
-};
-
-/** A dialect in a word. */
-export const dialectName = (name) => NAMES[name] ?? name;
+/** A dialect in a word: `openai-chat` is Chat. */
+export const dialectName = (name) => (name ?? "").split("-").at(-1).replace(/^./, (letter) => letter.toUpperCase());
 
 export const LOSSES = ["nothing", "order", "metadata", "authority", "content"];
 
