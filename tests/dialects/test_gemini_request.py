@@ -9,6 +9,7 @@ import pytest
 from tests.dialects.read_back import WANTED, read_back, text
 
 from dragoman import adapt
+from dragoman.conversation import traits
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.messages import Message, Role
@@ -157,6 +158,31 @@ def test_calls_and_responses_without_ids_are_matched_by_name_and_place() -> None
     assert len(anew) == 3
     assert "id" not in anew[1]["parts"][0]["functionCall"]
     assert [next(iter(part)) for part in anew[2]["parts"]] == ["functionResponse"] * 3 + ["text"]
+
+
+@pytest.mark.parametrize("calls", [("f",), ("f", "g")])
+@pytest.mark.parametrize(("answered", "kept"), [("f", None), ("call_1", "call_1")])
+def test_only_the_name_of_another_tool_stays_on_a_response_without_an_id(
+    calls: tuple[str, ...], answered: str, kept: str | None
+) -> None:
+    names = [answered, *calls[1:]]
+    ask = parse_request(
+        orjson.dumps(
+            {
+                "contents": [
+                    USER,
+                    {"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}} for name in calls]},
+                    {
+                        "role": "user",
+                        "parts": [{"functionResponse": {"name": name, "response": {"output": "1"}}} for name in names],
+                    },
+                ]
+            }
+        )
+    )
+    results = [part for part in ask.conversation.messages[2].parts if isinstance(part, Result)]
+    assert [result.name for result in results] == [kept, *[None for _ in calls[1:]]]
+    assert bool(ask.traits & traits.NAMED_RESULT) is (kept is not None)
 
 
 def test_a_response_tells_the_id_of_its_call() -> None:
