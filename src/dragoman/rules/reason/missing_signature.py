@@ -39,6 +39,7 @@ from dragoman.conversation.messages import ASSISTANT, USER, Message
 from dragoman.conversation.parts import Call, Media, Opaque, Origin, Part, Reasoning, StateKind, Text
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -67,7 +68,7 @@ def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
             wanted.update(_checked_parts(message))
         if wanted:
             messages[at] = _sign(message, wanted, skip, notes)
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))
 
 
 def _first_checked(messages: tuple[Message, ...], facts: Facts) -> int:
