@@ -35,7 +35,7 @@ from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, S
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini.dialect import request_path
-from dragoman.dialects.gemini.request import locate, locate_parts, parse_request, render_request
+from dragoman.dialects.gemini.request import REQUESTS, locate, locate_parts
 from dragoman.dialects.gemini.tools import from_proto, to_proto
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
@@ -54,7 +54,7 @@ def contents(*found: Any) -> tuple[Message, ...]:
 
 
 def written(*messages: Message, **more: Any) -> dict[str, Any]:
-    return orjson.loads(render_request(Conversation(messages, **more), WANTED))
+    return orjson.loads(REQUESTS.render(Conversation(messages, **more), WANTED))
 
 
 PARTS: list[tuple[dict[str, Any], Part]] = [
@@ -137,7 +137,7 @@ def test_responses_of_tools(response: Any, parts: tuple[Part, ...], is_error: bo
 )
 def test_any_result_text_reads_back_as_it_was(words: str) -> None:
     messages = (Message(Role.ASSISTANT, (Call("x", "f", b"{}"),)), Message(Role.TOOL, (Result("x", (text(words),)),)))
-    again = parse_request(render_request(Conversation(messages), WANTED))
+    again = REQUESTS.parse(REQUESTS.render(Conversation(messages), WANTED))
     assert again.conversation.messages == messages
 
 
@@ -166,7 +166,7 @@ def test_only_the_name_of_another_tool_stays_on_a_response_without_an_id(
     calls: tuple[str, ...], answered: str, kept: str | None
 ) -> None:
     names = [answered, *calls[1:]]
-    ask = parse_request(
+    ask = REQUESTS.parse(
         orjson.dumps(
             {
                 "contents": [
@@ -222,7 +222,7 @@ def test_system_instruction(key: str, system: Any) -> None:
     ask = asked({key: system, "contents": [USER]})
     assert ask.conversation.messages[0] == Message(Role.SYSTEM, (text("be kind"),))
     assert locate(ask.conversation.messages[0]) == "/systemInstruction"
-    assert orjson.loads(render_request(ask.conversation, WANTED))["systemInstruction"] == {
+    assert orjson.loads(REQUESTS.render(ask.conversation, WANTED))["systemInstruction"] == {
         "parts": [{"text": "be kind"}]
     }
 
@@ -427,7 +427,7 @@ def test_tools_in_several_objects() -> None:
         NativeTool("googleSearch", b'{"google_search":{}}', GEMINI, 1),
         Tool("g", None, b'{"type":"object"}', wrapper="function_declarations", at=1, inner=0),
     )
-    assert orjson.loads(render_request(ask.conversation, WANTED))["tools"] == [
+    assert orjson.loads(REQUESTS.render(ask.conversation, WANTED))["tools"] == [
         {"functionDeclarations": [tools[0]["functionDeclarations"][0]]},
         {"google_search": {}},
         {"function_declarations": [{"name": "g", "parametersJsonSchema": {"type": "object"}}]},
@@ -485,10 +485,10 @@ def test_unknown_fields_are_kept_with_their_dialect() -> None:
 
 def test_model_and_stream_are_told_by_the_path() -> None:
     body = orjson.dumps({"contents": [USER]})
-    ask = parse_request(body)
+    ask = REQUESTS.parse(body)
     assert (ask.model, ask.stream) == (None, False)
-    assert parse_request(orjson.dumps({"contents": [USER], "model": "models/gemini-x"})).model == "gemini-x"
-    assert render_request(ask.conversation, RenderOptions("other", False), ask) == body
+    assert REQUESTS.parse(orjson.dumps({"contents": [USER], "model": "models/gemini-x"})).model == "gemini-x"
+    assert REQUESTS.render(ask.conversation, RenderOptions("other", False), ask) == body
     assert request_path(RenderOptions("gemini-x", False)) == "/v1beta/models/gemini-x:generateContent"
     assert (
         request_path(RenderOptions("models/gemini-x", True)) == "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
@@ -544,5 +544,5 @@ def test_settings_it_has_no_words_for_are_refused(settings: Settings) -> None:
 )
 def test_faults_point_at_their_place(body: Any, error: type[Exception], at: str) -> None:
     with pytest.raises(error) as caught:
-        parse_request(orjson.dumps(body))
+        REQUESTS.parse(orjson.dumps(body))
     assert caught.value.at == at  # type: ignore[attr-defined]
