@@ -87,6 +87,12 @@ def under_our_name(exchange: dict[str, Any]) -> dict[str, Any]:
     return {**exchange, "dialect": _NAMES.get(exchange["dialect"], exchange["dialect"])}
 
 
+def sample_of(dialect: str, about: int) -> Iterator[dict[str, Any]]:
+    """About so many exchanges in a dialect; all of them in the full run, and if there are few."""
+    found = list(recorded_in(dialect))
+    return (one for one in found if sampled(one["id"], max(1, len(found) // about)))
+
+
 def sampled(identity: str, one_in: int) -> bool:
     """Whether an exchange is in the sample of the default run."""
     return FULL or int(identity[:8], 16) % one_in == 0

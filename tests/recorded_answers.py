@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import orjson
 from msgspec import Struct
-from tests.corpus import recorded_in, sampled
+from tests.corpus import sample_of
 
 from dragoman.conversation.canonical import canonical
 from dragoman.conversation.dialect_names import DIALECT_NAMES
@@ -25,14 +25,17 @@ class Recording(Struct, frozen=True):
 
 
 UNRECORDED: frozenset[str] = frozenset()
-"""Dialects of which the corpus has no recordings yet."""
+"""Dialects of which the corpus has no recordings yet: put the name of a new one here."""
 RECORDED = tuple([name for name in DIALECT_NAMES if name not in UNRECORDED])
 
 
-def recordings(dialect: str, one_in: int = 1) -> Iterator[Recording]:
-    """The answers in the sample, errors left out: those have a test of their own."""
-    for exchange in recorded_in(dialect):
-        if exchange["response"]["status"] < 400 and sampled(exchange["id"], one_in):
+ALL = 1_000_000
+
+
+def recordings(dialect: str, about: int = ALL) -> Iterator[Recording]:
+    """About so many answers, errors left out: those have a test of their own."""
+    for exchange in sample_of(dialect, about):
+        if exchange["response"]["status"] < 400:
             yield make_recording(exchange["id"], exchange["response"], registry.dialect(dialect).framing)
 
 

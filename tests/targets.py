@@ -9,13 +9,14 @@ from _pytest.mark import ParameterSet
 from tests.corpus import FULL
 from tests.shapes.words import Signer
 
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.emulators.anthropic.thinking import issuer
 from dragoman.engine.library.adapt import BUILTIN
 
 MODELS: dict[str, tuple[str, ...]] = {
     "anthropic": (
-        "claude-sonnet-4-5",
         "claude-opus-4-8",
+        "claude-sonnet-4-5",
         "claude-opus-4-6",
         "claude-sonnet-5",
         "claude-opus-4-7",
@@ -35,7 +36,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "azure-anthropic": ("claude-sonnet-4-5", "claude-opus-4-8"),
     "azure-foundry": ("grok-3-mini", "some-model"),
     "vertex-anthropic": ("claude-sonnet-4-5@20250929", "claude-sonnet-4-6"),
-    "openai-responses": ("gpt-4o", "gpt-5", "o3", "gpt-5.1"),
+    "openai-responses": ("gpt-5", "gpt-4o", "o3", "gpt-5.1"),
     "openrouter": (
         "google/gemini-2.5-flash",
         "google/gemini-3-pro-preview",
@@ -51,7 +52,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "xai": ("grok-4", "grok-3-mini"),
     "xai-responses": ("grok-4.3", "grok-build-1"),
     "zai": ("glm-4.6",),
-    "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025", "command-a-plus-05-2026"),
+    "cohere": ("command-a-plus-05-2026", "command-a-03-2025", "command-a-reasoning-08-2025"),
     "ollama": ("qwen3:8b", "llama3.1", "gemma3:4b", "gpt-oss:20b"),
     "bedrock-anthropic": ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.anthropic.claude-opus-4-8"),
     "bedrock": (
@@ -65,17 +66,13 @@ MODELS: dict[str, tuple[str, ...]] = {
     "moonshot": ("kimi-k2-thinking", "kimi-k2-0905-preview"),
 }
 
-TARGETS = [f"{name}/{model}" for name in BUILTIN.names() for model in MODELS.get(name, ("some-model",))]
-
-ONE_OF_EACH = (
-    "openai/gpt-4o",
-    "openai-responses/gpt-5",
-    "anthropic/claude-opus-4-8",
-    "gemini/gemini-3-pro-preview",
-    "ollama/qwen3:8b",
-    "cohere/command-a-plus-05-2026",
-)
-"""One target of each dialect."""
+SOME = ("some-model",)
+TARGETS = [f"{name}/{model}" for name in BUILTIN.names() for model in MODELS.get(name, SOME)]
+_PROFILES = {name: "openai" if name == "openai-chat" else name for name in DIALECT_NAMES}
+OWN = {name: f"{profile}/{MODELS.get(profile, SOME)[0]}" for name, profile in _PROFILES.items()}
+"""For each dialect a target that speaks it: the first model of the profile that is called after it."""
+ONE_OF_EACH = (*OWN.values(), "gemini/gemini-3-pro-preview")
+"""The targets that the quick run looks at most: one of each dialect, and the one that asks most."""
 
 # So many that `make laws` ends within half an hour on two cores. Each seed is four requests for every target and law:
 # whoever searches for more raises it.

@@ -8,9 +8,6 @@ from tests.recorded_answers import RECORDED, cut, recordings
 from dragoman.conversation.events import Event
 from dragoman.dialects.registry import dialect
 
-FEW = ("bedrock", "cohere", "ollama")
-"""Dialects with few recordings: all of them are read, and else one in eight."""
-
 
 def parsed(name: str, wire: bytes, size: int) -> list[Event]:
     parser = dialect(name).answers.stream_parser()
@@ -20,7 +17,7 @@ def parsed(name: str, wire: bytes, size: int) -> list[Event]:
 @pytest.mark.parametrize("name", RECORDED)
 @pytest.mark.parametrize("size", [1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 7)), 1000])
 def test_any_cut_gives_the_same_events(name: str, size: int) -> None:
-    streams = [one for one in recordings(name, 1 if name in FEW else 8) if one.stream]
+    streams = [one for one in recordings(name, about=150) if one.stream]
     assert streams
     for one in streams:
         assert parsed(name, one.wire, size) == parsed(name, one.wire, 1 << 20), one.id

@@ -9,7 +9,6 @@ import pytest
 from tests.dialects.read_back import WANTED, read_back, text
 
 from dragoman import adapt
-from dragoman.conversation import traits
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.messages import Message, Role
@@ -35,7 +34,7 @@ from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, S
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini.dialect import request_path
-from dragoman.dialects.gemini.request import REQUESTS, locate, locate_parts
+from dragoman.dialects.gemini.request import locate, locate_parts, parse_request, render_request
 from dragoman.dialects.gemini.tools import from_proto, to_proto
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
@@ -54,7 +53,7 @@ def contents(*found: Any) -> tuple[Message, ...]:
 
 
 def written(*messages: Message, **more: Any) -> dict[str, Any]:
-    return orjson.loads(REQUESTS.render(Conversation(messages, **more), WANTED))
+    return orjson.loads(render_request(Conversation(messages, **more), WANTED))
 
 
 PARTS: list[tuple[dict[str, Any], Part]] = [
@@ -137,7 +136,7 @@ def test_responses_of_tools(response: Any, parts: tuple[Part, ...], is_error: bo
 )
 def test_any_result_text_reads_back_as_it_was(words: str) -> None:
     messages = (Message(Role.ASSISTANT, (Call("x", "f", b"{}"),)), Message(Role.TOOL, (Result("x", (text(words),)),)))
-    again = REQUESTS.parse(REQUESTS.render(Conversation(messages), WANTED))
+    again = parse_request(render_request(Conversation(messages), WANTED))
     assert again.conversation.messages == messages
 
 
@@ -158,31 +157,6 @@ def test_calls_and_responses_without_ids_are_matched_by_name_and_place() -> None
     assert len(anew) == 3
     assert "id" not in anew[1]["parts"][0]["functionCall"]
     assert [next(iter(part)) for part in anew[2]["parts"]] == ["functionResponse"] * 3 + ["text"]
-
-
-@pytest.mark.parametrize("calls", [("f",), ("f", "g")])
-@pytest.mark.parametrize(("answered", "kept"), [("f", None), ("call_1", "call_1")])
-def test_only_the_name_of_another_tool_stays_on_a_response_without_an_id(
-    calls: tuple[str, ...], answered: str, kept: str | None
-) -> None:
-    names = [answered, *calls[1:]]
-    ask = REQUESTS.parse(
-        orjson.dumps(
-            {
-                "contents": [
-                    USER,
-                    {"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}} for name in calls]},
-                    {
-                        "role": "user",
-                        "parts": [{"functionResponse": {"name": name, "response": {"output": "1"}}} for name in names],
-                    },
-                ]
-            }
-        )
-    )
-    results = [part for part in ask.conversation.messages[2].parts if isinstance(part, Result)]
-    assert [result.name for result in results] == [kept, *[None for _ in calls[1:]]]
-    assert bool(ask.traits & traits.NAMED_RESULT) is (kept is not None)
 
 
 def test_a_response_tells_the_id_of_its_call() -> None:
@@ -222,7 +196,7 @@ def test_system_instruction(key: str, system: Any) -> None:
     ask = asked({key: system, "contents": [USER]})
     assert ask.conversation.messages[0] == Message(Role.SYSTEM, (text("be kind"),))
     assert locate(ask.conversation.messages[0]) == "/systemInstruction"
-    assert orjson.loads(REQUESTS.render(ask.conversation, WANTED))["systemInstruction"] == {
+    assert orjson.loads(render_request(ask.conversation, WANTED))["systemInstruction"] == {
         "parts": [{"text": "be kind"}]
     }
 
@@ -427,7 +401,7 @@ def test_tools_in_several_objects() -> None:
         NativeTool("googleSearch", b'{"google_search":{}}', GEMINI, 1),
         Tool("g", None, b'{"type":"object"}', wrapper="function_declarations", at=1, inner=0),
     )
-    assert orjson.loads(REQUESTS.render(ask.conversation, WANTED))["tools"] == [
+    assert orjson.loads(render_request(ask.conversation, WANTED))["tools"] == [
         {"functionDeclarations": [tools[0]["functionDeclarations"][0]]},
         {"google_search": {}},
         {"function_declarations": [{"name": "g", "parametersJsonSchema": {"type": "object"}}]},
@@ -485,10 +459,10 @@ def test_unknown_fields_are_kept_with_their_dialect() -> None:
 
 def test_model_and_stream_are_told_by_the_path() -> None:
     body = orjson.dumps({"contents": [USER]})
-    ask = REQUESTS.parse(body)
+    ask = parse_request(body)
     assert (ask.model, ask.stream) == (None, False)
-    assert REQUESTS.parse(orjson.dumps({"contents": [USER], "model": "models/gemini-x"})).model == "gemini-x"
-    assert REQUESTS.render(ask.conversation, RenderOptions("other", False), ask) == body
+    assert parse_request(orjson.dumps({"contents": [USER], "model": "models/gemini-x"})).model == "gemini-x"
+    assert render_request(ask.conversation, RenderOptions("other", False), ask) == body
     assert request_path(RenderOptions("gemini-x", False)) == "/v1beta/models/gemini-x:generateContent"
     assert (
         request_path(RenderOptions("models/gemini-x", True)) == "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
@@ -544,5 +518,5 @@ def test_settings_it_has_no_words_for_are_refused(settings: Settings) -> None:
 )
 def test_faults_point_at_their_place(body: Any, error: type[Exception], at: str) -> None:
     with pytest.raises(error) as caught:
-        REQUESTS.parse(orjson.dumps(body))
+        parse_request(orjson.dumps(body))
     assert caught.value.at == at  # type: ignore[attr-defined]

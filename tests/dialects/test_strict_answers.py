@@ -14,7 +14,6 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.corpus import FULL
 from tests.dialects.test_sdk_answers import FORCED, UNREADABLE, has_no_answer, readable
 from tests.recorded_answers import RECORDED, Recording, cut, recordings
 from tests.strict_readers import Result, Unacceptable, read
@@ -35,15 +34,6 @@ ASKED = AnswerContext(
     include_usage=True,
     request={"tools": TOOL, "reasoning": b'{"effort":"low"}', "text": b'{"verbosity":"low"}', "temperature": b"null"},
 )
-ONE_IN = {
-    "anthropic": 16,
-    "gemini": 16,
-    "openai-chat": 32,
-    "openai-responses": 16,
-    "bedrock": 3,
-}
-"""Of a dialect with many recordings, each so many-th is read."""
-
 # Recordings of a dialect that its own strictest reader refuses for what the provider itself wrote. Written again in the
 # same dialect that stays as it came; in every other dialect they are read like all others.
 AS_IT_CAME = {
@@ -110,7 +100,7 @@ def essence(result: Result) -> tuple[Any, ...]:
 def test_the_strictest_reader_takes_every_recorded_answer(upstream: str) -> None:
     faults: list[object] = []
     counts: Counter[str] = Counter()
-    for recording in recordings(upstream, ONE_IN.get(upstream, 1)):
+    for recording in recordings(upstream, about=50):
         if recording.id in UNREADABLE or has_no_answer(recording, readable(recording, upstream)):
             continue
         for client in DIALECT_NAMES:
@@ -121,8 +111,6 @@ def test_the_strictest_reader_takes_every_recorded_answer(upstream: str) -> None
     print(f"\n{upstream}", dict(counts))
     assert faults == []
     assert min(counts[f"{client} {form}"] for client in DIALECT_NAMES for form in ("whole", "streamed")) > 30
-    if FULL:
-        assert sum(counts.values()) > 2000 or upstream not in ONE_IN
 
 
 def misreadings(upstream: str, client: str, recording: Recording, counts: Counter[str]) -> Iterator[object]:
@@ -154,7 +142,7 @@ def differences(upstream: str, client: str, recording: Recording, results: list[
 def test_ids_are_made_from_the_upstreams_and_never_change(upstream: str) -> None:
     """Two answers with the same id of the upstream's share an id, two with different ones do not."""
     found = []
-    for recording in recordings(upstream, min(64, 4 * ONE_IN[upstream]) if upstream in ONE_IN else 1):
+    for recording in recordings(upstream, about=15):
         if recording.id not in UNREADABLE and not has_no_answer(recording, readable(recording, upstream)):
             for client in DIALECT_NAMES:
                 once, again = (next(both_forms(upstream, client, recording))[0] for _ in range(2))

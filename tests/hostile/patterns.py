@@ -50,11 +50,6 @@ class Found(NamedTuple):
 
 BUILT: dict[str, tuple[str, ...]] = {
     "config/importers/litellm.py": (r"openai(-\d+)?",),
-    "conversation/notation/script.py": (),  # found as values
-    "conversation/traits.py": (),  # found as a value
-    "dialects/gemini/stream.py": (),  # found as a value
-    "dialects/ollama/stream.py": (),  # found as a value
-    "dialects/openai_chat/stream.py": (),  # found as a value
     "dialects/registry.py": (r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",),
     "dialects/shared/streamed_text.py": (),  # found as values
     "emulators/bedrock/families.py": (),
@@ -69,7 +64,6 @@ BUILT: dict[str, tuple[str, ...]] = {
     "engine/exchange/corrections.py": (),  # the texts are escaped, and short
     "engine/memory/continued_requests.py": (),  # found as values
     "profiles/model_patterns.py": (),  # found by `_of_models`
-    "profiles/models.py": (),  # found by `_of_models`
     "rules/media/document_title.py": (r"[a-zA-Z0-9 ()\[\]-]+",),
     "rules/name/refused_name.py": (),  # facts: found by `_of_facts`
     "rules/naming.py": (),  # facts: found by `_of_facts`
@@ -212,9 +206,17 @@ def _flags(call: ast.Call) -> int:
     return flags
 
 
-def unlisted() -> list[str]:
-    """Files that build a pattern when they run and are not in `BUILT`."""
-    return sorted({where for where, call in re_calls() if _literal(call.args[0]) is None} - BUILT.keys())
+def building() -> set[str]:
+    """Files whose functions build patterns. What is built when a module is loaded is found among its values."""
+    made = {where for where, call in re_calls() if _literal(call.args[0]) is None}
+    inside = {
+        id(node)
+        for where in made
+        for function in ast.walk(_trees()[where])
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+    }
+    return {where for where, call in re_calls() if _literal(call.args[0]) is None and id(call) in inside}
 
 
 def _of_facts() -> Iterator[Found]:

@@ -18,7 +18,7 @@ from tests.shapes.chooser import seeded
 from tests.shapes.malformed import MUTATIONS, Mutation, malformed
 from tests.shapes.spoiled import Spoiled, spoil
 from tests.shapes.wellformed import SAMPLES
-from tests.targets import TARGETS, split
+from tests.targets import OWN, TARGETS, split
 
 from dragoman.engine.library.adapt import BUILTIN, AdaptedRequest, adapt
 from dragoman.engine.library.policy import Policy
@@ -151,16 +151,6 @@ def test_a_request_spoiled_anywhere_is_accepted_or_refused_with_its_place(
     assert wrong == []
 
 
-OWN = {
-    "openai-chat": "openai/gpt-4o",
-    "openai-responses": "openai-responses/gpt-5",
-    "anthropic": "anthropic/claude-sonnet-4-5",
-    "gemini": "gemini/gemini-2.5-flash",
-    "bedrock": "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
-    "ollama": "ollama/qwen3:8b",
-    "cohere": "cohere/command-a-03-2025",
-}
-"""For each dialect a target whose judge knows its schema."""
 WRONG_SHAPES = ("number", "text for object", "list of object", "object for list", "text for list", "object for text")
 WRONG_SHAPES += ("list for text", "text")
 _SCHEMAS = ("chema", "parameters/", "format/")

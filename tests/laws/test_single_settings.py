@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
 import pytest
+from tests.by_dialect import write_request
 from tests.targets import ONE_OF_EACH, TARGETS
 
-from dragoman.conversation.dialect_names import SourceName
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.engine.library.adapt import adapt
-from dragoman.errors import MalformedRequest
+from dragoman.errors import MalformedRequest, Unrepresentable
 
 Wire = dict[str, Any]
 MORE = (
@@ -19,25 +22,8 @@ MORE = (
 )
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 SCHEMA: Wire = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-HI: Wire = {"messages": [{"role": "user", "content": "Hi"}]}
-BODIES: dict[SourceName, Wire] = {
-    "openai-chat": HI,
-    "openai-responses": {"input": "Hi"},
-    "anthropic": {**HI, "max_tokens": 8000},
-    "gemini": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
-    "bedrock": {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]},
-    "ollama": HI,
-    "cohere": HI,
-}
-TOOLS: dict[str, Wire] = {
-    "openai-chat": {"tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]},
-    "openai-responses": {"tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]},
-    "anthropic": {"tools": [{"name": "f", "input_schema": SCHEMA}]},
-    "gemini": {"tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": SCHEMA}]}]},
-    "bedrock": {"toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}}}]}},
-    "ollama": {"tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]},
-    "cohere": {"tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]},
-}
+HI = "@max_tokens 8000\nuser: Hi"
+TOOL = f"@tool f {json.dumps(SCHEMA)}\n"
 
 
 def each(name: str, *values: Any) -> list[Wire]:
@@ -72,8 +58,6 @@ THINKING: dict[str, list[Wire]] = {
             *each("reasoningConfig", SWITCHES[0], {"type": "enabled", "maxReasoningEffort": "low"}),
         )
     ],
-    "ollama": each("think", True, False, "low", "high"),
-    "cohere": each("thinking", *SWITCHES[:2], {"type": "enabled", "token_budget": 2000}),
 }
 SETTINGS: dict[str, list[Wire]] = {
     "openai-chat": [
@@ -108,17 +92,28 @@ SETTINGS: dict[str, list[Wire]] = {
 }
 
 
+def written_thinking(source: str) -> list[Wire]:
+    """What the dialect writes for every intent that it has words for."""
+    plain, told = write_request(source, HI), []
+    switches = ({"on": True}, {"on": False}, {"on": True, "budget": 2000})
+    for intent in (*(json.dumps({"is": "Thinking", **one}) for one in switches), *EFFORTS):
+        with suppress(Unrepresentable):
+            told.append(write_request(source, f"@thinking {intent}\n{HI}"))
+    return [{name: value for name, value in one.items() if plain.get(name) != value} for one in told]
+
+
 @pytest.mark.parametrize(
     "target",
     [pytest.param(one, marks=() if one in ONE_OF_EACH else pytest.mark.slow) for one in (*TARGETS, *MORE)],
 )
 def test_a_setting_is_adapted_to_itself(target: str) -> None:
-    for source, body in BODIES.items():
-        thinking = THINKING[source]
+    for source in DIALECT_NAMES:
+        body, calling = (write_request(source, head + HI) for head in ("", TOOL))
+        thinking = THINKING.get(source) or written_thinking(source)
         pairs = [first | second for first, second in combinations(thinking, 2) if first.keys().isdisjoint(second)]
-        for given in (*thinking, *pairs, *[one | TOOLS[source] for one in thinking], *SETTINGS.get(source, ())):
+        for given in (*thinking, *pairs, *[calling | one for one in thinking], *SETTINGS.get(source, ())):
             try:
-                once = adapt({"model": "m", **body, **given}, source=source, target=target)
+                once = adapt({**body, **given}, source=source, target=target)
             except MalformedRequest:  # two fields that contradict each other
                 continue
             twice = adapt(once.body, source=once.dialect, target=target)

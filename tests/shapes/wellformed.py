@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.by_dialect import ByDialect
 from tests.shapes.words import PAPER, PIXEL, SOUND
 
 Wire = dict[str, Any]
@@ -379,12 +380,15 @@ COHERE: tuple[Wire, ...] = (
     cohere(_USER, response_format={"type": "json_object", "json_schema": SCHEMA}),
 )
 
-SAMPLES: dict[str, tuple[Wire, ...]] = {
-    "openai-chat": CHAT,
-    "openai-responses": RESPONSES,
-    "anthropic": CLAUDE,
-    "gemini": GEMINI,
-    "bedrock": BEDROCK,
-    "ollama": OLLAMA,
-    "cohere": COHERE,
-}
+SAMPLES: dict[str, tuple[Wire, ...]] = ByDialect(
+    "SAMPLES of tests/shapes/wellformed.py, accepted requests",
+    {
+        "openai-chat": CHAT,
+        "openai-responses": RESPONSES,
+        "anthropic": CLAUDE,
+        "gemini": GEMINI,
+        "bedrock": BEDROCK,
+        "ollama": OLLAMA,
+        "cohere": COHERE,
+    },
+)

@@ -157,7 +157,7 @@ class Result(Part, frozen=True, gc=False):
     parts: tuple[Part, ...]
     is_error: bool = False
     name: str | None = None
-    """The name of the tool, if given. Where every result has one, and no id, only a name that is not its call's."""
+    """The name of the tool, if given."""
     listed: bool = False
     """Whether its content was written as a list of parts."""
     custom: bool = False

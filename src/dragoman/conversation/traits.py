@@ -40,7 +40,6 @@ NO_PARTS = _next_bit()
 BLANK_TEXT = _next_bit()
 BAD_ARGUMENTS = _next_bit()
 NAMED = _next_bit()
-NAMED_RESULT = _next_bit()
 CALLS = _next_bit()
 ODD_IDS = _next_bit()
 ODD_NAMES = _next_bit()
@@ -382,8 +381,8 @@ def observe_result(result: Result) -> int:
         found |= CUSTOM_CALLS
     if result.wire_form:
         found |= LEGACY
-    if result.name is not None:
-        found |= NAMED_RESULT if result.name else NAMED
+    if result.name == "":
+        found |= NAMED
     for part in parts:
         found |= _aside_traits(part)
         if type(part) is Text and part.literal == EMPTY and (result.listed or len(parts) > 1):

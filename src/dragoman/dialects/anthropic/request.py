@@ -36,6 +36,7 @@ def locate_parts(message: Message) -> list[str]:
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
+render_request = LAYOUT.render
 
 
 # How what does not fit is written
@@ -114,6 +115,7 @@ FORM = WireForm(
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_block_turns, parse_block_turn)
 READER = RequestReader(
+    NAME,
     "a Messages request",
     MEMBERS,
     LIST,
@@ -121,4 +123,7 @@ READER = RequestReader(
     settle=mark_inline,
     parse_system=parse_system,
 )
-REQUESTS = RequestCodec(READER.parse, LAYOUT.render, locate_parts, PLACES)
+parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)

@@ -61,6 +61,9 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, split_items, split_members
 from dragoman.wire.media_types import type_of_url
 
+_LEGACY_CALLS = traits.LEGACY | traits.CALLS
+_OF_IDS = traits.ODD_IDS | traits.DUPLICATE_ID
+
 _ROLES: Mapping[str | None, Role] = {"user": USER, "model": ASSISTANT}
 _NONE: Mapping[str, Json] = {}
 UNSIGNED = (Raw(b'""'), Raw(b"null"))
@@ -87,40 +90,34 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ObservedMe
     signature, call, response = wire.thoughtSignature, wire.functionCall, wire.functionResponse
     if signature is not ABSENT or wire.thought or wire.inlineData is not UNSET or wire.fileData is not UNSET:
         return None
+    identity, wire_form = "", NO_ID
     if response is not UNSET:
         answer: Any = response.response
         if call is not UNSET or role is not USER or type(answer) is not GeminiOutput or wire.text is not ABSENT:
             return None
-        literal, name = bytes(answer.output), response.name
-        if literal[0] != QUOTE or response.parts is not ABSENT or not name:
+        literal = bytes(answer.output)
+        if literal[0] != QUOTE or response.parts is not ABSENT or not response.name:
             return None
-        identity = response.id or ""
-        ids, wire_form, seen = ([identity], "", _NAMED_RESULT) if identity else _RESULT_WITHOUT_ID
-        result = Result(identity, (Text(literal),), False, name, False, False, wire_form)
-        return (ObservedMessage(Message(TOOL, (result,), index), seen, "t", ids),)
+        if response.id:
+            identity, wire_form = response.id, ""
+        result = Result(identity, (Text(literal),), name=response.name, wire_form=wire_form)
+        return (ObservedMessage(Message(TOOL, (result,), index), traits.LEGACY if wire_form else 0, "t", [identity]),)
     if call is not UNSET:
         if call.args is ABSENT or wire.text is not ABSENT or role is USER:
             return None
         arguments = bytes(call.args)
         if arguments[0] != BRACE:
             return None
-        identity, name = call.id or "", call.name
-        ids, wire_form, seen = ([identity], "", _CALLS) if identity else _CALL_WITHOUT_ID
-        part = Call(identity, name, arguments, None, False, wire_form)
-        return (ObservedMessage(Message(role, (part,), index), seen | observe_name(name), CALLING, ids),)
+        if call.id:
+            identity, wire_form = call.id, ""
+        seen = observe_name(call.name) | (_LEGACY_CALLS if wire_form else traits.CALLS)
+        part = Call(identity, call.name, arguments, None, False, wire_form)
+        return (ObservedMessage(Message(role, (part,), index), seen, CALLING, [identity]),)
     literal = bytes(wire.text)
     if literal[:1] != b'"':
         return None
     seen = traits.BLANK_TEXT if is_blank(literal) else 0
     return (ObservedMessage(Message(role, (Text(literal),), index), seen, CODES[role]),)
-
-
-_NO_ID_YET: Sequence[str] = ("",)
-"""The ids of a message of one part, a call or a response without an id, until `settle` fills them in."""
-_CALLS, _NAMED_RESULT = traits.CALLS, traits.NAMED_RESULT
-_CALL_WITHOUT_ID = (_NO_ID_YET, NO_ID, _CALLS | traits.LEGACY)
-_RESULT_WITHOUT_ID = (_NO_ID_YET, NO_ID, _NAMED_RESULT | traits.LEGACY)
-"""Ids, form and traits of such a part."""
 
 
 def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[ObservedMessage] | None:
@@ -233,43 +230,8 @@ def _fill_ids(messages: list[ObservedMessage], calls: int = 0) -> bool:
     The parts are filled in place: they were made a moment ago, and nobody else has seen them. `calls`: those before.
     Returns whether this needs no look at the turns before: nothing else has an id, and every response answers a call.
     """
-    paired, calls = _fill_pairs(messages, calls)
-    return paired == len(messages) or _fill_turns(messages[paired:], calls)
-
-
-def _fill_pairs(messages: list[ObservedMessage], calls: int) -> tuple[int, int]:
-    """Fill in the ids as long as each call stands alone and the only response right behind it, as most of an agent's.
-    Returns how many messages that are, with the texts among them, and the number of calls."""
-    place, stop = 0, len(messages)
-    while place < stop:
-        one = messages[place]
-        if one.ids is not _NO_ID_YET:
-            if one.traits & traits.LEGACY or one.code == "t":
-                break
-            place += 1
-            continue
-        after = messages[place + 1] if place + 1 < stop else one
-        if after.ids is not _NO_ID_YET or after.code != "t" or one.code == "t":
-            break
-        call: Any = one.message.parts[0]
-        result: Any = after.message.parts[0]
-        name = call.name
-        calls += 1
-        identity = made_id(calls, name)
-        force_setattr(call, "id", identity)
-        force_setattr(result, "call_id", identity)
-        one.ids = after.ids = [identity]
-        if result.name == name:
-            force_setattr(result, "name", None)
-            after.traits ^= _NAMED_RESULT
-        place += 2
-    return place, calls
-
-
-def _fill_turns(messages: list[ObservedMessage], calls: int) -> bool:
-    """The same for calls and responses in any order. What `_fill_ids` returns."""
     alone = True
-    waiting: dict[str, str] = {}  # calls of the turn that no response has answered yet, with the names of their tools
+    waiting: set[str] = set()  # calls of the turn that no response has answered yet
     asked: list[Call] = []  # all calls of the turn, until they are put into queues: of all names, and of each
     claimed: set[str] | None = None  # calls that responses name: no response without an id answers one of these
     order: deque[str] = deque()
@@ -288,7 +250,6 @@ def _fill_turns(messages: list[ObservedMessage], calls: int) -> bool:
             nameless.clear()
         before = role
         ids: list[str] = []
-        misnamed = False
         for part in message.parts:
             if type(part) is Call:
                 calls += 1
@@ -301,7 +262,7 @@ def _fill_turns(messages: list[ObservedMessage], calls: int) -> bool:
                     alone = False
                     known.add(identity)
                     claimed = _find_named(messages) if claimed is None else claimed
-                waiting[identity] = part.name
+                waiting.add(identity)
                 if claimed is None or identity not in claimed:
                     asked.append(part)
                 ids.append(identity)
@@ -317,20 +278,17 @@ def _fill_turns(messages: list[ObservedMessage], calls: int) -> bool:
                         orphans += 1
                         alone = False
                         identity = made_id(-orphans, part.name or "")
-                    elif waiting[identity] == part.name:
-                        force_setattr(part, "name", None)
                     force_setattr(part, "call_id", identity)
-                elif identity not in known:
+                elif nameless and identity not in known:
                     alone = False
                     _share_id(part, nameless.get(part.name), waiting)
-                misnamed = misnamed or bool(part.name)
-                waiting.pop(identity, None)
+                waiting.discard(identity)
                 if role is TOOL:
                     ids.append(identity)
         if one.traits & traits.LEGACY:
             one.ids = ids
-            if not misnamed:
-                one.traits &= ~_NAMED_RESULT
+            if one.traits & _OF_IDS:
+                one.traits &= ~_OF_IDS
     return alone
 
 
@@ -338,11 +296,12 @@ _Nameless = tuple[Call, list[str], int]
 """A call, and its place among the ids of its message."""
 
 
-def _share_id(result: Result, calls: deque[_Nameless] | None, waiting: dict[str, str]) -> None:
+def _share_id(result: Result, calls: deque[_Nameless] | None, waiting: set[str]) -> None:
     """Give the id that only a response has to the call that it answers, the first of its name that waits."""
     while calls:
         call, ids, place = calls.popleft()
-        if waiting.pop(call.id, None) is not None:
+        if call.id in waiting:
+            waiting.discard(call.id)
             ids[place] = result.call_id
             force_setattr(call, "id", result.call_id)
             return
@@ -360,7 +319,7 @@ def _put_in_queues(asked: list[Call], order: deque[str], by_name: dict[str | Non
     asked.clear()
 
 
-def _find_first(order: deque[str] | None, waiting: dict[str, str]) -> str:
+def _find_first(order: deque[str] | None, waiting: set[str]) -> str:
     """The first call that waits. Those before it will not wait again, so that each is looked at a few times only."""
     while order and order[0] not in waiting:
         order.popleft()

@@ -300,6 +300,7 @@ LIST = ListParser(
     FORM, item_parser(decode_content, parse_content), parse_odd_item, decode_usual_contents, parse_content
 )
 READER = RequestReader(
+    NAME,
     "a Gemini request",
     MEMBERS,
     LIST,
@@ -310,4 +311,7 @@ READER = RequestReader(
     parse_model=_parse_named_model,
     asks_for_stream=lambda found: False,
 )
-REQUESTS = RequestCodec(READER.parse, render_request, locate_parts, PLACES, locate)
+parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, locate)

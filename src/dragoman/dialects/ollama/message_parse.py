@@ -39,6 +39,7 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER, "tool": TOOL}
+_OF_IDS = traits.ODD_IDS | traits.DUPLICATE_ID
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _NO_EXTRAS: ExtraFields = {}
@@ -71,8 +72,7 @@ def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ObservedMessage] | N
 def _parse_result(identity: str, name: str | None, content: Json, index: int) -> ObservedMessage:
     wire_form = "" if identity else NO_ID
     result = Result(identity, (Text(content),), name=name or None, wire_form=wire_form)
-    seen = (0 if identity else traits.LEGACY) | (traits.NAMED_RESULT if name else 0)
-    return ObservedMessage(Message(TOOL, (result,), index), seen, "t", [identity])
+    return ObservedMessage(Message(TOOL, (result,), index), 0 if identity else traits.LEGACY, "t", [identity])
 
 
 def _parse_calls(calls: Sequence[OllamaCall], content: Json, index: int) -> ObservedMessage:
@@ -193,9 +193,8 @@ def _identify(one: ObservedMessage, ids: CallIds) -> None:
                 force_setattr(part, "call_id", identity)
             if not part.name and name:
                 force_setattr(part, "name", name)
-            if part.name:
-                one.traits |= traits.NAMED_RESULT
             found.append(identity)
+    one.traits &= ~_OF_IDS
     one.ids = found
 
 

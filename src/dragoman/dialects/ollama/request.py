@@ -43,6 +43,7 @@ _MEMBERS: Mapping[type[Part], str] = {Call: "/tool_calls/", Media: "/images/", R
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
+render_request = LAYOUT.render
 
 
 # How what does not fit is written
@@ -109,7 +110,7 @@ def _plain_result(part: Part) -> Part:
     return replace(part, parts=_one_text(list(part.parts)))
 
 
-MEMBERS = MemberForm("messages")
+MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
 FORM = WireForm(
     name=NAME,
     list_name="messages",
@@ -126,5 +127,16 @@ FORM = WireForm(
     argument_objects=True,
 )
 LIST = ListParser(FORM, item_parser(message_decoder.decode, parse_turn), parse_odd_item, decode_messages, parse_turn)
-READER = RequestReader("a chat request", MEMBERS, LIST, parse_top_level, settle=settle, asks_for_stream=_streams)
-REQUESTS = RequestCodec(READER.parse, LAYOUT.render, locate_parts, PLACES)
+READER = RequestReader(
+    NAME,
+    "a chat request",
+    MEMBERS,
+    LIST,
+    parse_top_level,
+    settle=settle,
+    asks_for_stream=_streams,
+)
+parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)

@@ -229,6 +229,7 @@ FORM = WireForm(
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_items, parse_turn)
 READER = RequestReader(
+    NAME,
     "a Responses request",
     MEMBERS,
     LIST,
@@ -237,4 +238,7 @@ READER = RequestReader(
     find_members=_find_members,
     parse_list=_parse_input,
 )
-REQUESTS = RequestCodec(READER.parse, render_request, locate_parts, PLACES, locate)
+parse_request = READER.parse
+
+
+REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, locate)

@@ -120,7 +120,7 @@ class FrameTemplate:
         if not self._attempts or len(frame) > _LONGEST:
             return
         self._attempts -= 1
-        last, self._last = self._last, _split_quotes(frame)
+        last, self._last = self._last, _quoted(frame)
         pieces, checks = _split(last, self._last, frame)
         if checks and b"error" not in frame:
             self._hold(pieces, checks)
@@ -208,7 +208,7 @@ def _name_before_value(piece: bytes) -> bytes:
     return piece.rstrip(b' :"').rpartition(b'"')[2]
 
 
-def _split_quotes(frame: bytes) -> list[bytes]:
+def _quoted(frame: bytes) -> list[bytes]:
     """What stands between quotes: each second piece is a text. Quotes within a text are masked, at equal length."""
     if b"\\" in frame:
         frame = frame.replace(b"\\\\", b"__").replace(b'\\"', b"__")

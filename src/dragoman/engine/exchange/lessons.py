@@ -301,7 +301,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "choice-named",
         r"invalid tool_choice type: 'object'|support the toolConfig\.toolChoice\.tool field",
-        corrections.refuse_named_choice,
+        corrections.unnamed_choice,
     ),
     _lesson(
         "format-refused",
@@ -337,7 +337,7 @@ LESSONS: tuple[Lesson, ...] = (
         "tier-unknown",
         r"invalid value: '(?P<value>\w{1,40})'\. supported values are: (?P<known>[^.]+)|"
         r"'service_tier' ?: value must be one of (?P<listed>[^.]+)",
-        corrections.learn_tiers,
+        corrections.known_tiers,
     ),
     _lesson("logprobs-refused", r"logprobs are not enabled", corrections.without_settings("logprobs", "top_logprobs")),
     _lesson(
@@ -368,7 +368,7 @@ LESSONS: tuple[Lesson, ...] = (
         "medium-refused",
         r"(?:unknown variant [`']|invalid part type: )(?P<part>image_url|video_url|input_audio|file)"
         r"(?:[`'], expected [`']text|\Z)",
-        corrections.refuse_medium,
+        corrections.refused_medium,
     ),
     _lesson(
         "picture-mistyped",
@@ -392,7 +392,7 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.fewer_images,
     ),
     _lesson("json-word-demanded", r"must contain the word .{0,2}json", fixed(json_word=REFUSES)),
-    _lesson("tools-with-effort", r"function tools with reasoning_effort", corrections.refuse_tools),
+    _lesson("tools-with-effort", r"function tools with reasoning_effort", corrections.refused_tools),
     _lesson(
         "reasoning-refused",
         r"reasoning is not supported with this model|cannot pass both content and thinking",
@@ -419,7 +419,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"thinking\.type\.enabled is not supported|invalid thinking\.type: .?enabled.? \(allowed: adaptive",
         fixed(thinking_form="adaptive"),
     ),
-    _lesson("efforts-known", (r"effort level '\w+'", r"supported levels: (?P<known>[^.]+)"), corrections.learn_efforts),
+    _lesson("efforts-known", (r"effort level '\w+'", r"supported levels: (?P<known>[^.]+)"), corrections.known_efforts),
     _lesson(
         "effort-unknown",
         (
@@ -427,13 +427,13 @@ LESSONS: tuple[Lesson, ...] = (
             r"reasoning_effort(?=.{1,80}?(?:supported values are:|must be one of))|invalid reasoning value:",
             r"(?:supported values are:|must be(?: one of)?) (?P<known>[^.]+)",
         ),
-        corrections.learn_efforts,
+        corrections.known_efforts,
     ),
     _lesson(
         "value-refused",
         r"unsupported value: '(?P<name>[\w.]{1,60})' does not support '|"
         r"unsupported value: '[\w.-]{1,60}' is not supported",
-        corrections.refuse_value,
+        corrections.refused_value,
     ),
     _lesson("stream-refused", r"must be verified to stream this model", fixed(streams=REFUSES)),
     _lesson("summary-refused", r"must be verified to generate reasoning summaries", corrections.refuse_summaries),
@@ -464,7 +464,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "header-word",
         r"unexpected value\(s\) (?P<words>`[^`]{1,200}`(?:, `[^`]{1,200}`){0,40}) for the `(?P<header>[a-z-]{1,40})",
-        corrections.refuse_words,
+        corrections.refused_words,
     ),
     # It does not say which one; in another conversation they may be needed.
     _lesson("beta-refused", r"invalid beta flag", corrections.no_betas, lasting=False),
@@ -482,7 +482,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "fields-refused",
         r"(?:does not support parameters: \[|unrecognized request arguments supplied: )(?P<names>[^\]]{1,400})",
-        corrections.refuse_fields,
+        corrections.refused_names,
     ),
     _lesson("ids-refused", r"unknown name \"id\" at '.{1,80}?function_(?:call|response)'", fixed(call_ids=REFUSES)),
     _lesson(
@@ -491,13 +491,13 @@ LESSONS: tuple[Lesson, ...] = (
         r"unrecognized request argument supplied: |unknown field (?=['\"`])|"
         r"argument not supported on this model: |does not support parameter |doesn't support the (?=\w+ field)|"
         r"unknown name (?=['\"`])|property (?=['\"`]))['\"`]?(?P<name>[\w.\[\]-]+)",
-        corrections.refuse_field,
+        corrections.refused_name,
     ),
     _lesson(
         "field-unexpected",
         r"additional properties are not allowed \('(?P<name>\w+)' was unexpected\)",
         lambda refusal: (
-            corrections.stray_field(refusal) if _names_messages(refusal.match) else corrections.refuse_field(refusal)
+            corrections.stray_field(refusal) if _names_messages(refusal.match) else corrections.refused_name(refusal)
         ),
     ),
     _lesson(
@@ -507,8 +507,8 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.without_settings("n"),
     ),
     # Tried at the start of a word only; every letter of a long one would be the start of another search.
-    _lesson("extra-input", r"(?<![\w.])(?P<name>[\w.]++): extra inputs are not permitted", corrections.refuse_field),
-    _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", corrections.refuse_field),
+    _lesson("extra-input", r"(?<![\w.])(?P<name>[\w.]++): extra inputs are not permitted", corrections.refused_name),
+    _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", corrections.refused_name),
 )
 
 

@@ -52,22 +52,22 @@ def _done(result: object) -> str:
     return "done"
 
 
-def _describe(result: object) -> str:
+def _found(result: object) -> str:
     return "hit" if result else "miss"
 
 
 _NOTED: dict[str, dict[str, Describe]] = {
-    "vault": {"put": _done, "find": _describe},
+    "vault": {"put": _done, "find": _found},
     "limits": {"reserve": lambda verdict: type(verdict).__name__.lower()},
     "budgets": {"reserve": lambda verdict: "exhausted" if isinstance(verdict, Exhausted) else "allowed"},
-    "pins": {"put": _done, "find": _describe, "forget": _done},
-    "summaries": {"put": _done, "find": _describe},
+    "pins": {"put": _done, "find": _found, "forget": _done},
+    "summaries": {"put": _done, "find": _found},
     "responses": {
         "put": _done,
-        "swap": _describe,
-        "find": _describe,
-        "find_latest": _describe,
-        "find_link": _describe,
+        "swap": _found,
+        "find": _found,
+        "find_latest": _found,
+        "find_link": _found,
         "forget": _done,
     },
 }

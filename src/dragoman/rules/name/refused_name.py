@@ -39,7 +39,7 @@ from dragoman.rules.tagging import tag_first_text
 @rule(
     "refused-name",
     when=lambda facts: Stance.REFUSES in (facts.message_name, facts.result_name) or bool(facts.message_name_pattern),
-    looks_for=traits.NAMED | traits.NAMED_RESULT,
+    looks_for=traits.NAMED | traits.CALLS | traits.UNPAIRED,
     narrows=lambda facts: None if facts.result_name is Stance.REFUSES else traits.NAMED,
     loses=Loss.METADATA,
     options=("drop", "text"),

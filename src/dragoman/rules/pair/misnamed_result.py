@@ -34,7 +34,7 @@ from dragoman.rules.rule import rule
 @rule(
     "misnamed-result",
     when=lambda facts: facts.misnamed_result is Stance.REFUSES,
-    looks_for=traits.NAMED_RESULT,
+    looks_for=traits.CALLS,
     loses=Loss.METADATA,
     turnwise=lambda context: True,
 )

@@ -39,7 +39,6 @@ from dragoman.conversation.messages import ASSISTANT, USER, Message
 from dragoman.conversation.parts import Call, Media, Opaque, Origin, Part, Reasoning, StateKind, Text
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -68,7 +67,7 @@ def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
             wanted.update(_checked_parts(message))
         if wanted:
             messages[at] = _sign(message, wanted, skip, notes)
-    return rewrite(conversation, notes, messages=tuple(messages))
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _first_checked(messages: tuple[Message, ...], facts: Facts) -> int:

@@ -17,12 +17,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, each_message, edit
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
 
@@ -33,8 +34,11 @@ from dragoman.rules.rule import rule
     looks_for=traits.ALWAYS,
     loses=Loss.NOTHING,
 )
-@each_message
-def string_content(message: Message, context: Context) -> Edit | None:
+def string_content(conversation: Conversation, context: Context) -> Rewrite:
+    return rewrite_messages(conversation, _as_list)
+
+
+def _as_list(message: Message) -> Edit | None:
     if message.listed or message.role is Role.TOOL or not any(type(part) is Text for part in message.parts):
         return None
     return edit(replace(message, listed=True), "wrote its text as a list of parts")

@@ -27,7 +27,6 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -48,7 +47,7 @@ def duplicate_tool(conversation: Conversation, context: Context) -> Rewrite:
             kept.append(tool)
         else:
             notes.append(_note(tool, name, first[name]))
-    return rewrite(conversation, notes, tools=tuple(kept))
+    return Rewrite(replace(conversation, tools=tuple(kept)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _name(tool: Tool | NativeTool) -> str:

@@ -25,7 +25,6 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 LEGACY = "functions"
@@ -38,7 +37,7 @@ def tool_wrapper(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     tools = tuple([_wrap(tool, facts, notes) for tool in conversation.tools])
-    return rewrite(conversation, notes, tools=tools)
+    return Rewrite(replace(conversation, tools=tools), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _wrap(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:

@@ -19,6 +19,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
@@ -27,7 +29,6 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -46,4 +47,4 @@ def user_after_tool(conversation: Conversation, context: Context) -> Rewrite:
             messages.append(bridge)
             notes.append(Note("put an assistant turn before it", message, kind="synthetic", after=bridge))
         messages.append(message)
-    return rewrite(conversation, notes, messages=tuple(messages))
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)

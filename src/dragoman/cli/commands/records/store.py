@@ -13,7 +13,7 @@ from dragoman.cli.checkup.check import Mark
 from dragoman.cli.checkup.page import print_checks
 from dragoman.cli.checkup.servers import server_checks
 from dragoman.cli.inputs.given_config import GivenConfig, config_options
-from dragoman.cli.inputs.state_access import open_kept_store
+from dragoman.cli.inputs.state_access import opened_store
 from dragoman.cli.output.console import print_table
 from dragoman.config.load import load
 from dragoman.errors import OptionError
@@ -56,7 +56,7 @@ def check(ctx: click.Context, given: GivenConfig, timeout: float) -> None:
 
 
 async def _check(given: GivenConfig) -> bool:
-    async with open_kept_store(given) as opened:
+    async with opened_store(given) as opened:
         if isinstance(opened, MemoryStore):
             click.echo("no gateway has made a store yet")
             return True
@@ -94,7 +94,7 @@ def migrate(given: GivenConfig, source: Path | None) -> None:
 
 
 async def _migrate(given: GivenConfig, file: Path, *, ledger: bool) -> Moved:
-    async with open_kept_store(given) as opened:
+    async with opened_store(given) as opened:
         assert isinstance(opened, ComposedStore)
         if (why := opened.health().away) is not None:
             raise StoreError(f"cannot be reached: {why}")
@@ -109,7 +109,7 @@ def export(given: GivenConfig) -> None:
 
 
 async def _export(given: GivenConfig) -> None:
-    async with open_kept_store(given) as opened:
+    async with opened_store(given) as opened:
         async for entry in _entries(opened):
             click.echo(b'{"request":' + entry.report() + b"}")
         for record in await opened.lessons.all():
@@ -135,5 +135,5 @@ def prune(given: GivenConfig) -> None:
 
 
 async def _prune(given: GivenConfig) -> int:
-    async with open_kept_store(given) as opened:
+    async with opened_store(given) as opened:
         return await opened.prune() if isinstance(opened, Prunable) else 0
