@@ -19,7 +19,7 @@ from dragoman.conversation.replies import Stop
 from dragoman.dialects.anthropic.stream import AnthropicStreamRenderer
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat.stream import ChatStreamRenderer
-from dragoman.dialects.shared import held_events
+from dragoman.dialects.shared import call_order
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.engine.answer.translation import Translation
 
@@ -101,7 +101,7 @@ def test_blocks_never_overlap_and_nothing_is_lost_from_them(events: list[Event])
 
 
 def test_too_much_that_waits_is_a_broken_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_events, "LIMIT", 1000)
+    monkeypatch.setattr(call_order, "LIMIT", 1000)
     order = CallOrder()
     list(order.take(CallStarted(0, 0, "c", "f")))
     found = [one for number in range(20) for one in order.take(TextDelta(0, 1, quote("x" * 90)))]

@@ -42,7 +42,7 @@ from dragoman.dialects.shared.raw_json import (
     encode,
     items_in,
     says_nothing,
-    text_in,
+    text_of,
 )
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
@@ -136,10 +136,10 @@ class AnthropicAnswerParser:
 
     def start(self, message: Mapping[str, Raw], out: list[Event]) -> None:
         """What a message says of itself. Members that a stream sends at its end are kept for the stop."""
-        model = text_in(message.get("model"))
+        model = text_of(message.get("model"))
         if model and not self.origin.model:
             self.origin = replace(self.origin, model=model)
-        self._id = text_in(message.get("id"))
+        self._id = text_of(message.get("id"))
         others: dict[str, Json] = {}
         if not _MESSAGE.issuperset(message):
             others = {key: bytes(raw) for key, raw in message.items() if key not in _MESSAGE and bytes(raw) != _NULL}
@@ -189,7 +189,7 @@ class AnthropicAnswerParser:
     def open_block(self, index: int, raw: bytes, out: list[Event]) -> None:
         """A block's head, or a whole block."""
         fields = decode_members(raw)
-        kind = text_in(fields.get("type"))
+        kind = text_of(fields.get("type"))
         if index in self._blocks:
             self.close_block(index, out)
         block = self._blocks[index] = _OpenBlock(kind if kind in (_TEXT, _THINKING, _TOOL) else _OTHER, fields)
@@ -225,7 +225,7 @@ class AnthropicAnswerParser:
         self.use(fields.get("usage"), out)
 
     def stop(self, fields: Mapping[str, Raw], late: dict[str, Json], out: list[Event]) -> None:
-        word = text_in(fields.get("stop_reason"))
+        word = text_of(fields.get("stop_reason"))
         usual = _MESSAGE.issuperset(fields)
         others = {} if usual else {key: bytes(raw) for key, raw in fields.items() if key not in _MESSAGE}
         kept = {**self._late, **others, **late}
@@ -236,7 +236,7 @@ class AnthropicAnswerParser:
             return
         self._stopped = True
         self._close_all(out)
-        sequence = text_in(fields.get("stop_sequence")) or None
+        sequence = text_of(fields.get("stop_sequence")) or None
         out.append(Stopped(0, STOPS.parse(word, self._called), word, sequence, extras_of(NAME, kept)))
 
     def end(self, out: list[Event]) -> None:
@@ -276,8 +276,8 @@ class AnthropicAnswerParser:
         fields = block.fields
         others = {key: bytes(raw) for key, raw in fields.items() if key not in _CALL}
         extras = {key: value for key, value in others.items() if value != _NULL and not _is_usual(key, value)}
-        given = text_in(fields.get("id"))
-        identity, name = given or answer_call_id(self._id or self._seed, 0, block.part), text_in(fields.get("name"))
+        given = text_of(fields.get("id"))
+        identity, name = given or answer_call_id(self._id or self._seed, 0, block.part), text_of(fields.get("name"))
         out.append(CallStarted(0, block.part, identity, name, extras=extras_of(NAME, extras), made=not given))
 
     def _sign(self, block: _OpenBlock, literal: bytes, out: list[Event]) -> None:
@@ -288,7 +288,7 @@ class AnthropicAnswerParser:
         out.append(Signed(0, block.part, parse_state(StateKind.SIGNATURE, literal, self.origin)))
 
     def _keep(self, block: _OpenBlock, out: list[Event]) -> None:
-        kind = text_in(block.fields.get("type"))
+        kind = text_of(block.fields.get("type"))
         self._begin(block)
         if kind == StateKind.REDACTED:
             data = bytes(block.fields.get("data", b'""'))

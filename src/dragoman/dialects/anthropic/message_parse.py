@@ -64,11 +64,10 @@ from dragoman.dialects.anthropic.schema import (
 )
 from dragoman.dialects.anthropic.tools import parse_tool_change
 from dragoman.dialects.families.carried_state import reattach
-from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, compose, is_blank
 from dragoman.dialects.shared.parsing import decode_known, extras_of, parse_listed, parse_state
-from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
+from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode, fields_of
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.dialects.shared.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest

@@ -18,11 +18,11 @@ from dragoman.dialects.anthropic.message_render import render_block, render_mess
 from dragoman.dialects.anthropic.schema import decode_block_turns, open_block, open_system, open_text, open_turn
 from dragoman.dialects.anthropic.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.dialect import RequestCodec, locate_message
-from dragoman.dialects.near_misses.loose_json import NULL, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Misfit, Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
+from dragoman.dialects.shared.raw_json import NULL, fields_of, items_of, text_of
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits

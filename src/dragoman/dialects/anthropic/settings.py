@@ -29,10 +29,10 @@ from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.families.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.near_misses.answer_formats import CHAT_MEMBER, render_chat_format, take_chat_format
-from dragoman.dialects.near_misses.loose_json import NULL, fields_of, text_of
 from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import cache_hint, extras_of, stream_misses
+from dragoman.dialects.shared.raw_json import NULL, fields_of, text_of
 from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,

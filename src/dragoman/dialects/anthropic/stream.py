@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import Event, Failed, Started, TextDelta, Used
+from dragoman.conversation.events import Event, Started, TextDelta, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
@@ -33,9 +32,10 @@ from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
-from dragoman.dialects.shared.raw_json import decode_broken, decode_members, says_nothing, text_in, valid_utf8
+from dragoman.dialects.shared.raw_json import decode_broken, decode_members, says_nothing, text_of, valid_utf8
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import SseStreamParser
+from dragoman.dialects.shared.stream_output import StreamOutput
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_object
@@ -145,7 +145,7 @@ class AnthropicStreamParser(SseStreamParser[AnthropicAnswerParser]):
             self.skipped += 1
 
 
-class AnthropicStreamRenderer(BlockBuilder):
+class AnthropicStreamRenderer(BlockBuilder, StreamOutput):
     """Renders blocks as server-sent events."""
 
     __slots__ = ("_begun", "_context", "_head", "_index", "_out", "_start")
@@ -173,10 +173,6 @@ class AnthropicStreamRenderer(BlockBuilder):
         if self._start is not None:
             self._render_start()
         return b"".join(out)
-
-    def close(self) -> bytes:
-        """The end of a stream that has none: an error."""
-        return b"" if self.over else self.render((Failed(UNFINISHED),))
 
     def begin(self, event: Started) -> None:
         # Rendered with the next event that is not usage, since `message_start` holds the number of input tokens.
@@ -221,7 +217,7 @@ class AnthropicStreamRenderer(BlockBuilder):
         """A block at once. The input of a call follows its beginning."""
         members = decode_members(block) if b'"input"' in block else {}
         given = bytes(members.get("input", b"{}"))
-        if given == b"{}" or not text_in(members.get("type")).endswith("tool_use"):
+        if given == b"{}" or not text_of(members.get("type")).endswith("tool_use"):
             super()._whole(part, block)
             return
         self._open(part, TOOL, render_object({**members, "input": b"{}"}))

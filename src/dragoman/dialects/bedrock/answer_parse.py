@@ -41,7 +41,7 @@ from dragoman.dialects.shared.raw_json import (
     decode_members,
     decode_object,
     encode,
-    text_in,
+    text_of,
 )
 from dragoman.errors import MalformedRequest
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
@@ -129,15 +129,15 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
 
     def open_call(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
         """The head of a call. One that Bedrock itself runs is kept as it is."""
-        if text_in(fields.get("type")) not in _ORDINARY:
+        if text_of(fields.get("type")) not in _ORDINARY:
             self._blocks[index] = _OpenContentBlock(OTHER_KEY, {"toolUse": Raw(encode(fields))})
             return
         block = self._blocks[index] = _OpenContentBlock(CALL_KEY, fields)
         self._called = True
         block.part = self._next_part()
         others = {key: bytes(raw) for key, raw in fields.items() if key not in _OWN_CALL}
-        given = text_in(fields.get("toolUseId"))
-        identity, name = given or answer_call_id(self._seed, block.part), text_in(fields.get("name"))
+        given = text_of(fields.get("toolUseId"))
+        identity, name = given or answer_call_id(self._seed, block.part), text_of(fields.get("name"))
         out.append(CallStarted(0, block.part, identity, name, extras=extras_of(NAME, others), made=not given))
 
     def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
@@ -151,7 +151,7 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
     def image(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
         """A piece of a picture."""
         block = self._blocks.get(index)
-        known = FORMATS[MediaKind.IMAGE].get(text_in(block.fields.get("format")), "") if block is not None else ""
+        known = FORMATS[MediaKind.IMAGE].get(text_of(block.fields.get("format")), "") if block is not None else ""
         source = fields.get("source")
         data = bytes(decode_members(source).get("bytes", b"")) if source is not None else b""
         if data[:1] == b'"':
@@ -232,7 +232,7 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
         fields = decode_members(content)
         if block.fragments:
             text = b"".join([literal[1:-1] for literal in block.fragments])
-            fields["input"] = Raw(text_in(b'"' + text + b'"').encode() or b"{}")
+            fields["input"] = Raw(text_of(b'"' + text + b'"').encode() or b"{}")
         if block.pieces:
             fields["content"] = Raw(b"[" + b",".join(block.pieces) + b"]")
         json = encode({kind: fields})
@@ -241,7 +241,7 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
     def stop(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
         """Why it stopped. The event follows when the rest is known: what comes last belongs to it."""
         self._close_all(out)
-        self._stop = text_in(fields.get("stopReason"))
+        self._stop = text_of(fields.get("stopReason"))
         self._note_late(fields)
 
     def metadata(self, fields: Mapping[str, Raw], out: list[Event]) -> None:

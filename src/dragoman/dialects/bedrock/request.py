@@ -17,12 +17,12 @@ from dragoman.dialects.bedrock.message_render import format_of, render_block, re
 from dragoman.dialects.bedrock.schema import decode_turn, decode_turns, open_block, open_system, open_turn
 from dragoman.dialects.bedrock.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message
-from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.parts import parse_picture
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm
 from dragoman.dialects.shared.parsed_messages import ListParser, item_parser, mark_inline
 from dragoman.dialects.shared.parsing import link_literal
+from dragoman.dialects.shared.raw_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
 from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits

@@ -32,11 +32,10 @@ from dragoman.dialects.bedrock.tools import TOOL_CONFIG, parse_choice, parse_too
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.families.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.near_misses.choices import parse_any_choice
-from dragoman.dialects.near_misses.loose_json import fields_of, text_of
 from dragoman.dialects.near_misses.tools import MeantTools
 from dragoman.dialects.shared.ownership import require_own
 from dragoman.dialects.shared.parsing import extras_of
-from dragoman.dialects.shared.raw_json import NOTHING
+from dragoman.dialects.shared.raw_json import NOTHING, fields_of, text_of
 from dragoman.dialects.shared.rendering import inside, put
 from dragoman.dialects.shared.setting_table import (
     SettingObject,

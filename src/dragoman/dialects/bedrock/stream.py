@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import Event, Failed, Started
+from dragoman.conversation.events import Event, Started
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json, Origin
@@ -35,6 +33,7 @@ from dragoman.dialects.shared.raw_json import (
     valid_utf8,
 )
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.dialects.shared.stream_output import StreamOutput
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder, render_frame
 from dragoman.wire.json_reader import render_object
@@ -194,7 +193,7 @@ _JSON = "application/json"
 _DELTAS = {TEXT: b'{"text":%b}', THINKING: b'{"reasoningContent":{"text":%b}}', TOOL: b'{"toolUse":{"input":%b}}'}
 
 
-class BedrockStreamRenderer(BlockBuilder):
+class BedrockStreamRenderer(BlockBuilder, StreamOutput):
     """Renders blocks as binary frames. Texts and thinking begin with their first piece, as Bedrock's own do."""
 
     __slots__ = ("_begun", "_index", "_out")
@@ -204,16 +203,6 @@ class BedrockStreamRenderer(BlockBuilder):
         self._out: list[bytes] = []
         self._index = -1
         self._begun = False
-
-    def render(self, events: Sequence[Event]) -> bytes:
-        out = self._out = []
-        for event in events:
-            self.take(event)
-        return b"".join(out)
-
-    def close(self) -> bytes:
-        """The end of a stream that has none: an error."""
-        return b"" if self.over else self.render((Failed(UNFINISHED),))
 
     def begin(self, event: Started) -> None:
         self._begin()

@@ -40,7 +40,7 @@ from dragoman.dialects.shared.raw_json import (
     decode_object,
     encode,
     items_in,
-    text_in,
+    text_of,
 )
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
@@ -207,7 +207,7 @@ class CohereAnswerParser:
         called = any(kind == CALL for kind, _ in self._parts)
         stop = parse_stop(word, called)
         if _says(error) or (stop is Stop.ERROR and not self._parts):
-            self.fail(_failure(word, text_in(error)), out)
+            self.fail(_failure(word, text_of(error)), out)
             return
         out.append(Stopped(0, stop, word))
         used = parse_usage(usage) if usage[:1] == b"{" else None
@@ -279,12 +279,12 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
 
 def _parse(members: Mapping[str, Raw], answer: CohereAnswerParser, out: list[Event]) -> None:
     others = {key: bytes(raw) for key, raw in members.items() if key not in _KNOWN and bytes(raw) != b"null"}
-    answer.start(text_in(members.get("id")), others, out)
+    answer.start(text_of(members.get("id")), others, out)
     message = decode_members(members["message"])
     logprobs = answer.logprobs(members.get("logprobs", ABSENT))
     for index, block in enumerate(items_in(message.get("content"))):
         fields = decode_members(block)
-        if text_in(fields.get("type")) == "thinking":
+        if text_of(fields.get("type")) == "thinking":
             answer.thinking(index, bytes(fields.get("thinking", b"")), out)
         else:
             answer.text(index, bytes(fields.get("text", b"")), out, logprobs)
@@ -295,12 +295,12 @@ def _parse(members: Mapping[str, Raw], answer: CohereAnswerParser, out: list[Eve
     for citation in items_in(message.get("citations")):
         answer.cite(citation, out)
     usage = members.get("usage") or members.get("meta") or ABSENT
-    answer.end(text_in(members.get("finish_reason")), bytes(usage), b"", out)
+    answer.end(text_of(members.get("finish_reason")), bytes(usage), b"", out)
 
 
 def _parse_call(index: int, call: Mapping[str, Raw], answer: CohereAnswerParser, out: list[Event]) -> None:
     function = decode_members(call["function"])
-    answer.call(index, text_in(call.get("id")), text_in(function.get("name")), out)
+    answer.call(index, text_of(call.get("id")), text_of(function.get("name")), out)
     answer.arguments(index, whole_arguments(bytes(function.get("arguments", b""))), out)
     answer.end_call(index, out)
 

@@ -22,9 +22,9 @@ from dragoman.dialects.cohere.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.answer_formats import parse_chat_format
 from dragoman.dialects.near_misses.choices import parse_any_choice
-from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import extras_of, stream_misses
+from dragoman.dialects.shared.raw_json import fields_of
 from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,

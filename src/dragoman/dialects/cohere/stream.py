@@ -7,12 +7,12 @@ Content blocks and calls come one after the other. While a call is open, events 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from dragoman.conversation.collect import UNFINISHED, merge_usage
+from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -60,9 +60,10 @@ from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import answer_call_id
-from dragoman.dialects.shared.raw_json import decode_broken, decode_items, text_in
+from dragoman.dialects.shared.raw_json import decode_broken, decode_items, text_of
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import SseStreamParser
+from dragoman.dialects.shared.stream_output import StreamOutput
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import parse_no_answer
 from dragoman.wire.json_reader import render_object
@@ -237,7 +238,7 @@ class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
         if not isinstance(call, CohereCallDelta) or call.function is None:
             return
         if kind == "tool-call-start":
-            self._answer.call(index, text_in(call.id), text_in(call.function.name), out)
+            self._answer.call(index, text_of(call.id), text_of(call.function.name), out)
         self._answer.arguments(index, bytes(call.function.arguments), out)
 
     def _end_message(self, event: CohereStreamEvent, out: list[Event]) -> None:
@@ -263,13 +264,13 @@ _NO_PART = -1
 _HEAD = b'{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}'
 
 
-class CohereStreamRenderer(msgspec.Struct):
+class CohereStreamRenderer(msgspec.Struct, StreamOutput):
     """Renders events as they come. One choice is shown: the first one to come."""
 
     _context: AnswerContext
     _out: list[bytes] = []
     _begun: bool = False
-    _over: bool = False
+    over: bool = False
     _part: int = _NO_PART
     _kind: bytes = NOTHING
     _contents: int = 0
@@ -285,18 +286,8 @@ class CohereStreamRenderer(msgspec.Struct):
     _stop: Stopped | None = None
     _usage: Usage | None = None
 
-    def render(self, events: Sequence[Event]) -> bytes:
-        out = self._out = []
-        for event in events:
-            self._take(event)
-        return b"".join(out)
-
-    def close(self) -> bytes:
-        """The end of a stream that has none: an error."""
-        return b"" if self._over else self.render((Failed(UNFINISHED),))
-
-    def _take(self, event: Event) -> None:
-        if self._over:
+    def take(self, event: Event) -> None:
+        if self.over:
             return
         choice: int | None = getattr(event, "choice", None)
         if choice is not None and choice != self._shown:
@@ -410,7 +401,7 @@ class CohereStreamRenderer(msgspec.Struct):
     # Frames.
 
     def _finish(self, delta: Mapping[str, Json]) -> None:
-        self._over = True
+        self.over = True
         self._frame(b"message-end", {"delta": render_object(delta)})
         self._out.append(DONE_FRAME)
 

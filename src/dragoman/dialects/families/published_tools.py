@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Json
 from dragoman.conversation.tools import CallForm, Tool
-from dragoman.dialects.shared.raw_json import encode, text_in
+from dragoman.dialects.shared.raw_json import encode, text_of
 from dragoman.wire.json_reader import split_members
 
 Schema = dict[str, Any]
@@ -396,7 +396,7 @@ def _runs_at_provider(wire: Mapping[str, Json]) -> bool:
     environment = wire.get("environment", b"null")
     if environment[:1] != b"{":
         return False
-    return text_in(split_members(environment).get("type", b'"local"')) != "local"
+    return text_of(split_members(environment).get("type", b'"local"')) != "local"
 
 
 def _describe_screen(tool: PublishedTool, wire: Mapping[str, Json]) -> str:

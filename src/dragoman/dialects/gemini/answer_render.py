@@ -36,8 +36,8 @@ from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.answer_parse import FINISHES, TOOL_USE
-from dragoman.dialects.shared import held_events
-from dragoman.dialects.shared.held_events import HeldEvents
+from dragoman.dialects.shared import call_order
+from dragoman.dialects.shared.call_order import HeldEvents
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode
 from dragoman.dialects.shared.wait_headers import plain_seconds, wait_headers, with_wait
@@ -246,7 +246,7 @@ class PartBuilder:
 
     def _weigh(self, candidate: _CandidateBuilder, size: int) -> None:
         candidate.size += size
-        if candidate.size + candidate.held.size > held_events.LIMIT * 2:
+        if candidate.size + candidate.held.size > call_order.LIMIT * 2:
             self._fail(Failure(FailureKind.ANSWER_TOO_LARGE, "A tool call or a picture of the answer is too long."))
 
     def _release(self, candidate: _CandidateBuilder) -> None:

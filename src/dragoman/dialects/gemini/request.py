@@ -28,13 +28,13 @@ from dragoman.dialects.gemini.schema import (
     open_part,
 )
 from dragoman.dialects.gemini.settings import PLACES, SNAKE, parse_top_level, render_top_level
-from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.parts import odd_text
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, whole_call
 from dragoman.dialects.shared.parsed_messages import ListParser, item_parser
 from dragoman.dialects.shared.parsing import link_literal, parse_model
+from dragoman.dialects.shared.raw_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
 from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
 from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import Event, Failed
+from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext, Framing
@@ -28,6 +27,7 @@ from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import decode_broken, says_nothing
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import tell_stray_error
+from dragoman.dialects.shared.stream_output import StreamOutput
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 from dragoman.wire.json_array import ObjectDecoder
@@ -134,7 +134,7 @@ def parse_whole(body: bytes, origin: Origin | None = None, *, seed: str = "", th
     return [*parser.feed(body), *parser.close()]
 
 
-class GeminiStreamRenderer(PartBuilder):
+class GeminiStreamRenderer(PartBuilder, StreamOutput):
     """Renders one chunk for each part. The last one of a candidate has the stop and the usage too, as Gemini's own
     last chunk has: Google's SDKs leave a turn whose last chunk has no part out of the history, and many clients drop
     parts without text. So the newest part of each candidate waits for the next event.
@@ -153,16 +153,6 @@ class GeminiStreamRenderer(PartBuilder):
         self._waiting: dict[int, Json] = {}
         self._logprobs: dict[int, Json] = {}
         self.begin()
-
-    def render(self, events: Sequence[Event]) -> bytes:
-        out = self._out = []
-        for event in events:
-            self.take(event)
-        return b"".join(out)
-
-    def close(self) -> bytes:
-        """The end of a stream that has none: an error."""
-        return b"" if self.over else self.render((Failed(UNFINISHED),))
 
     def begin(self) -> None:
         """Prepare the end of a chunk for the first candidate, which is nearly always the only one."""

@@ -15,11 +15,10 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.schema import camel, open_tool
-from dragoman.dialects.near_misses.loose_json import NULL, fields_of
 from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.shared.ownership import own_choice, own_tool, require_own
 from dragoman.dialects.shared.parsing import extras_of
-from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.raw_json import NULL, encode, fields_of
 from dragoman.dialects.shared.rendering import begin_tool
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable

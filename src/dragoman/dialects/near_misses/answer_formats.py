@@ -9,7 +9,7 @@ import msgspec
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.settings import FormatKind, ResponseFormat
-from dragoman.dialects.near_misses.loose_json import Fields, fields_of, first_of, text_of
+from dragoman.dialects.shared.raw_json import Fields, fields_of, first_of, text_of
 
 CHAT_MEMBER = "response_format"
 _KINDS = {

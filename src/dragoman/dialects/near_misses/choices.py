@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.dialects.near_misses.loose_json import Fields, fields_of, first_of, items_of, text_of
+from dragoman.dialects.shared.raw_json import Fields, fields_of, first_of, items_of, text_of
 from dragoman.errors import MalformedRequest
 
 _MODES = {

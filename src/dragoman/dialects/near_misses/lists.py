@@ -12,10 +12,10 @@ from dragoman.conversation.messages import USER
 from dragoman.conversation.near_misses import ROLES, Miss, NearMiss
 from dragoman.conversation.parts import Call, Json, Result
 from dragoman.dialects.near_misses.call_ids import CallIds
-from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.misfits import MOST_ODD, refuse_too_odd
 from dragoman.dialects.near_misses.parts import parse_part_of_any
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, TurnReader, WireForm
+from dragoman.dialects.shared.raw_json import Fields, fields_of, items_of, text_of
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object
 

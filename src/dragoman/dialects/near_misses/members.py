@@ -11,8 +11,8 @@ from msgspec.structs import force_setattr
 from dragoman.conversation.messages import FIELD
 from dragoman.conversation.near_misses import LISTS, SYSTEMS, Miss, NearMiss
 from dragoman.conversation.parts import Json
-from dragoman.dialects.near_misses.loose_json import NULL, as_text, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.misfits import Trimmed
+from dragoman.dialects.shared.raw_json import NULL, as_text, fields_of, items_of, text_of
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list
 

@@ -13,8 +13,7 @@ import msgspec
 
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Json
-from dragoman.dialects.near_misses.loose_json import NULL, fields_of, items_of
-from dragoman.dialects.shared.raw_json import UNREADABLE
+from dragoman.dialects.shared.raw_json import NULL, UNREADABLE, fields_of, items_of
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import make_malformed, render_list, render_object
 

@@ -24,7 +24,8 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.near_misses.loose_json import (
+from dragoman.dialects.shared.parsing import OPENAI_FILES, link_literal
+from dragoman.dialects.shared.raw_json import (
     NULL,
     Fields,
     as_text,
@@ -34,7 +35,6 @@ from dragoman.dialects.near_misses.loose_json import (
     items_of,
     text_of,
 )
-from dragoman.dialects.shared.parsing import OPENAI_FILES, link_literal
 from dragoman.wire.media_types import type_of_url
 
 _IDS = ("tool_use_id", "tool_call_id", "call_id", "toolUseId", "toolCallId")

@@ -11,9 +11,9 @@ from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.near_misses.choices import parse_any_choice, refuse_two_choices
-from dragoman.dialects.near_misses.loose_json import items_of
 from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.near_misses.two_readings import refuse_two_values
+from dragoman.dialects.shared.raw_json import items_of
 from dragoman.dialects.shared.top_level import ODD_FORM, Members, PlainMembers, decode_flag, decode_number, decode_whole
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import make_malformed

@@ -13,7 +13,8 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.dialects.near_misses.loose_json import (
+from dragoman.dialects.near_misses.misfits import without_misfits
+from dragoman.dialects.shared.raw_json import (
     NULL,
     Fields,
     embedded_object,
@@ -23,7 +24,6 @@ from dragoman.dialects.near_misses.loose_json import (
     numbered_items,
     text_of,
 )
-from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
 

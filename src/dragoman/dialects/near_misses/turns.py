@@ -17,7 +17,6 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import CONTENTS, ROLE_TYPES, ROLES, Miss, NearMiss
 from dragoman.conversation.parts import Call, Extras, Json, Opaque, Origin, Part, Reasoning, Result, Text
-from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, fields_of, first_of, items_of, text_of
 from dragoman.dialects.near_misses.members import find_texts
 from dragoman.dialects.near_misses.misfits import MOST_ODD, refuse_too_odd, without_misfits
 from dragoman.dialects.near_misses.parts import (
@@ -38,6 +37,7 @@ from dragoman.dialects.near_misses.two_readings import (
     refuse_two_contents,
     refuse_two_kinds,
 )
+from dragoman.dialects.shared.raw_json import NULL, Fields, as_text, fields_of, first_of, items_of, text_of
 from dragoman.dialects.shared.rendering import Pieces, RenderMessages
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import make_malformed, render_object

@@ -10,8 +10,8 @@ from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.messages import USER, Message
 from dragoman.conversation.near_misses import CONTENTS, ROLE_TYPES, ROLES
 from dragoman.conversation.parts import Json, Reasoning, Text
-from dragoman.dialects.near_misses.loose_json import NULL, Fields, first_of, text_of
 from dragoman.dialects.near_misses.members import find_texts
+from dragoman.dialects.shared.raw_json import NULL, Fields, first_of, text_of
 from dragoman.errors import MalformedRequest
 
 _NOTHING = (NULL, b'""', b"[]", b"{}")

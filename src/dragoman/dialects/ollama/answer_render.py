@@ -31,7 +31,7 @@ from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.answer_parse import DURATIONS, INPUT, OUTPUT, STOPS
-from dragoman.dialects.shared import held_events
+from dragoman.dialects.shared import call_order
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import encode
@@ -118,7 +118,7 @@ class MessageBuilder(msgspec.Struct):
     def _call_delta(self, event: CallDelta) -> None:
         self._fragments.append(event.literal)
         self._size += len(event.literal)
-        if self._size > held_events.LIMIT:
+        if self._size > call_order.LIMIT:
             self._failed(Failed(_TOO_LONG))
 
     def _call_ended(self, event: CallEnded) -> None:

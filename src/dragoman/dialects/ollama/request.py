@@ -12,7 +12,6 @@ from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Part, Reasoning, Result, Text
 from dragoman.dialects.dialect import RequestCodec, locate_in_members
-from dragoman.dialects.near_misses.loose_json import fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm, render_items, whole_call
 from dragoman.dialects.ollama import NAME
@@ -22,6 +21,7 @@ from dragoman.dialects.ollama.schema import decode_messages, message_decoder, op
 from dragoman.dialects.ollama.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser, item_parser
 from dragoman.dialects.shared.parsing import asks_for_stream, link_literal
+from dragoman.dialects.shared.raw_json import fields_of, items_of
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits

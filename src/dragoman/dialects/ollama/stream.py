@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import Event, Failed
+from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerCodec
@@ -17,6 +16,7 @@ from dragoman.dialects.families.call_input import call_input
 from dragoman.dialects.ollama.answer_parse import OllamaAnswerParser, parse_answer
 from dragoman.dialects.ollama.answer_render import MessageBuilder, error_body, render_answer, render_error
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
+from dragoman.dialects.shared.stream_output import StreamOutput
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import unreadable_answer
 from dragoman.wire.json_reader import render_object
@@ -104,7 +104,7 @@ class OllamaStreamParser(OllamaAnswerParser):
         return out
 
 
-class OllamaStreamRenderer(MessageBuilder):
+class OllamaStreamRenderer(MessageBuilder, StreamOutput):
     """One line for each piece. The last line has the stop and the usage; after a failure there is no such line."""
 
     _out: list[bytes] = msgspec.field(default_factory=list)
@@ -120,10 +120,6 @@ class OllamaStreamRenderer(MessageBuilder):
             self.take(event)
         out, self._out = self._out, []
         return _lines(b"".join(out))
-
-    def close(self) -> bytes:
-        """The end of a stream that has none: an error."""
-        return b"" if self.over else self.render((Failed(UNFINISHED),))
 
     def begin(self) -> None:
         self._head = render_object(self.head())[:-1] + b',"message":{"role":"assistant","content":'

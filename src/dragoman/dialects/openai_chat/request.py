@@ -9,7 +9,6 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import BESIDE, Call, Citation, Json, Media, Opaque, Part, Reasoning, Refusal
 from dragoman.dialects.dialect import RequestCodec, locate_in_members
-from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MissLog, WireForm, render_items, types_by_members
 from dragoman.dialects.openai_chat import NAME, ORIGIN
@@ -18,6 +17,7 @@ from dragoman.dialects.openai_chat.message_render import render_messages, render
 from dragoman.dialects.openai_chat.schema import decode_message, decode_messages, open_message, open_part
 from dragoman.dialects.openai_chat.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser, item_parser
+from dragoman.dialects.shared.raw_json import fields_of
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits

@@ -27,12 +27,12 @@ from dragoman.conversation.settings import (
 )
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.near_misses.loose_json import Fields, fields_of, text_of
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.schema import ChatChoice, ChatFormat, ChatNamedChoice, ChatStreamOptions, EffortWord
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
 from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import extras_of, option_misses, stream_misses
+from dragoman.dialects.shared.raw_json import Fields, fields_of, text_of
 from dragoman.dialects.shared.rendering import inside, put
 from dragoman.dialects.shared.setting_table import (
     METADATA,

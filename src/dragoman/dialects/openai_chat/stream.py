@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from dragoman.conversation.collect import UNFINISHED, merge_usage
+from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.events import (
     CallDelta,
     CallStarted,
@@ -51,6 +51,7 @@ from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_members
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
+from dragoman.dialects.shared.stream_output import StreamOutput
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
 
@@ -120,7 +121,7 @@ class _RenderedChoice:
         self.reasonings: dict[int, tuple[int, bool]] = {}
 
 
-class ChatStreamRenderer:
+class ChatStreamRenderer(StreamOutput):
     """One chunk for each event.
 
     The role stands in a choice's first delta, extra fields of the answer in the very first chunk. Nothing follows a
@@ -130,7 +131,7 @@ class ChatStreamRenderer:
 
     __slots__ = (
         *("_choices", "_context", "_delta_end", "_head", "_lead", "_legacy"),
-        *("_orders", "_out", "_over", "_tail", "_usage", "_waiting"),
+        *("_orders", "_out", "_tail", "_usage", "_waiting", "over"),
     )
 
     def __init__(self, context: AnswerContext) -> None:
@@ -144,7 +145,7 @@ class ChatStreamRenderer:
         self._orders: dict[int, CallOrder] = {}
         self._waiting: CallStarted | None = None
         self._usage: Usage | None = None
-        self._over = False
+        self.over = False
         self._out: list[bytes] = []
 
     def render(self, events: Sequence[Event]) -> bytes:
@@ -152,7 +153,7 @@ class ChatStreamRenderer:
             if self._orders or type(event) is CallStarted:
                 for ordered in self._in_order(event):
                     self._render_event(ordered)
-            elif self._waiting is None and not self._over:
+            elif self._waiting is None and not self.over:
                 _RENDER[type(event)](self, event)  # nearly all of them
             else:
                 self._render_event(event)
@@ -179,12 +180,8 @@ class ChatStreamRenderer:
     def _render_event(self, event: Event) -> None:
         if self._waiting is not None and type(event) is not Signed:
             self._render_call(None)
-        if not self._over:
+        if not self.over:
             _RENDER[type(event)](self, event)
-
-    def close(self) -> bytes:
-        """The end of a stream that has none: an error."""
-        return b"" if self._over else self.render((Failed(UNFINISHED),))
 
     def _started(self, event: Started) -> None:
         context = self._context
@@ -358,11 +355,11 @@ class ChatStreamRenderer:
                 self._started(Started())
             self._out += (self._head, b'],"usage":', render_usage(self._usage), b"}\n\n")
         self._out.append(DONE_FRAME)
-        self._over = True
+        self.over = True
 
     def _failed(self, event: Failed) -> None:
         self._out += (render_data_frame(error_body(event.failure)), DONE_FRAME)
-        self._over = True
+        self.over = True
 
 
 _RENDER = methods_by_event(ChatStreamRenderer)

@@ -40,7 +40,7 @@ from dragoman.dialects.shared.raw_json import (
     decode_items,
     decode_members,
     decode_object,
-    text_in,
+    text_of,
 )
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure, unreadable_answer
@@ -218,7 +218,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
     def take_whole(self, body: bytes, out: list[Event]) -> bool:
         """Take a response object. False if it is none."""
         response = present(body)
-        status = text_in(response.get("status"))
+        status = text_of(response.get("status"))
         if "error" in response and status in ("failed", ""):
             self._fail(None, body, out)
             return True
@@ -238,12 +238,12 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
 
     def _start(self, response: Mapping[str, bytes], out: list[Event], whole: bool = False) -> None:
         self.begun = True
-        self._id = text_in(response.get("id"))
-        model = text_in(response.get("model"))
+        self._id = text_of(response.get("id"))
+        model = text_of(response.get("model"))
         if model and not self.origin.model:
             self.origin = Origin(self.origin.dialect, self.origin.provider, model, self.origin.account)
         others = {key: value for key, value in response.items() if key not in _HEAD and key != "incomplete_details"}
-        if text_in(others.get("status")) in (_FINISHED if whole else _STREAMED):
+        if text_of(others.get("status")) in (_FINISHED if whole else _STREAMED):
             others.pop("status")
         created = response.get("created_at", b"")
         out.append(
@@ -251,7 +251,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
                 id=self._id,
                 model=model,
                 created=moment_of(float(created)) if created[:1].isdigit() and len(created) < 20 else None,
-                service_tier=text_in(response.get("service_tier")) or None,
+                service_tier=text_of(response.get("service_tier")) or None,
                 extras=extras_of(NAME, others),
             )
         )
@@ -279,11 +279,11 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         out.append(Ended())
 
     def _stop(self, response: Mapping[str, bytes], out: list[Event]) -> None:
-        status = text_in(response.get("status"))
+        status = text_of(response.get("status"))
         if status in ("queued", "in_progress"):
             return
         details = response.get("incomplete_details")
-        reason = text_in(present(details).get("reason")) if details else status
+        reason = text_of(present(details).get("reason")) if details else status
         out.append(Stopped(0, parse_stop(status, reason, self._called, self._refused), reason))
 
     def _fail(self, wire: ResponsesStreamEvent | None, frame: bytes, out: list[Event]) -> None:
@@ -295,7 +295,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         self._items[wire.output_index] = self._open(item, out)
 
     def _open(self, item: Mapping[str, bytes], out: list[Event]) -> _GrowingItem:
-        kind = text_in(item.get("type"))
+        kind = text_of(item.get("type"))
         if kind in CALLS:
             return self._open_call(kind, item, out)
         known = _MESSAGE if kind == "message" else _REASONING
@@ -306,10 +306,10 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         self._called = True
         found = _GrowingItem(kind, extras_of(NAME, {key: value for key, value in item.items() if key not in _CALL}))
         part = found.parts[0] = self._begin()
-        given = text_in(item.get("call_id")) or text_in(item.get("id"))
+        given = text_of(item.get("call_id")) or text_of(item.get("id"))
         identity = given or answer_call_id(self._seed or self._id, 0, part)
         custom = kind == "custom_tool_call"
-        out.append(CallStarted(0, part, identity, text_in(item.get("name")), custom, found.extras, made=not given))
+        out.append(CallStarted(0, part, identity, text_of(item.get("name")), custom, found.extras, made=not given))
         return found
 
     def _begin(self) -> int:
@@ -429,7 +429,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         for index, content in enumerate(contents):
             if index not in found.parts and (waiting := strays.get(sizes[index]) or strays.get(_BEYOND)):
                 _adopt(found, index, waiting.pop())
-            if "refusal" in content and text_in(content.get("type")) == "refusal":
+            if "refusal" in content and text_of(content.get("type")) == "refusal":
                 if index not in found.parts:
                     self._add_refusal(found, index, content["refusal"], out)
                 continue
@@ -477,11 +477,11 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
             self._keep(found, item, out)
             return
         extras = extras_of(NAME, {key: value for key, value in item.items() if key != "result"})
-        media_type = f"image/{text_in(item.get('output_format')) or 'png'}"
+        media_type = f"image/{text_of(item.get('output_format')) or 'png'}"
         out.append(MediaDelta(0, self._begin(), MediaKind.IMAGE, media_type, data, extras=extras))
 
     def _keep(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
-        opaque = Opaque(kind=text_in(item.get("type")), json=render_object(item), origin=self.origin)
+        opaque = Opaque(kind=text_of(item.get("type")), json=render_object(item), origin=self.origin)
         out.append(OpaqueBlock(0, self._begin(), opaque))
 
 

@@ -15,7 +15,6 @@ from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import observe_message
 from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message
-from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, render_items, types_by_members
 from dragoman.dialects.openai_responses import NAME
@@ -33,6 +32,7 @@ from dragoman.dialects.openai_responses.message_render import render_messages, t
 from dragoman.dialects.openai_responses.schema import decode_items, open_input_part, open_output_part, open_summary
 from dragoman.dialects.openai_responses.settings import PLACES, parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList
+from dragoman.dialects.shared.raw_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
 from dragoman.dialects.shared.request_reader import RequestReader

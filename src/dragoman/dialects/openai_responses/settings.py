@@ -17,7 +17,6 @@ from dragoman.conversation.settings import UNNAMED, Effort, FormatKind, Response
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.answer_formats import take_chat_format
-from dragoman.dialects.near_misses.loose_json import fields_of, text_of
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
 from dragoman.dialects.openai_responses.schema import (
@@ -29,7 +28,7 @@ from dragoman.dialects.openai_responses.schema import (
 from dragoman.dialects.openai_responses.tools import choice_names, parse_tools, render_tools, render_translated_tools
 from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import extras_of, option_misses, stream_misses
-from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.raw_json import encode, fields_of, text_of
 from dragoman.dialects.shared.rendering import put, put_text
 from dragoman.dialects.shared.setting_table import (
     METADATA,

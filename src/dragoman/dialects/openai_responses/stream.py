@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.collect import UNFINISHED, merge_usage, tell
+from dragoman.conversation.collect import merge_usage, tell
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -65,6 +65,7 @@ from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
+from dragoman.dialects.shared.stream_output import StreamOutput
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import parse_no_answer
 from dragoman.wire.json_reader import render_list
@@ -263,7 +264,7 @@ class ResponsesStreamParser(OpenAiStreamParser[ResponsesAnswerParser]):
 _STOPPED_WITH_ERROR = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
 
 
-class ResponsesStreamRenderer:
+class ResponsesStreamRenderer(StreamOutput):
     """Every item is added, grows and is done. The last event repeats the whole answer.
 
     One item is open at a time: clients keep a current item, and give it every piece that comes. A call waits for one
@@ -271,7 +272,7 @@ class ResponsesStreamRenderer:
     """
 
     __slots__ = (
-        *("_calls", "_context", "_items", "_number", "_open", "_order", "_out", "_over", "_refused"),
+        *("_calls", "_context", "_items", "_number", "_open", "_order", "_out", "_refused", "over"),
         *("_response", "_response_id", "_shown", "_stop", "_text_part", "_text_states", "_usage", "_waiting"),
     )
 
@@ -290,13 +291,13 @@ class ResponsesStreamRenderer:
         self._refused = False
         self._stop: Stop | None = None
         self._usage: Usage | None = None
-        self._over = False
+        self.over = False
         self._shown: int | None = None
         self._out: list[bytes] = []
 
     def render(self, events: Sequence[Event]) -> bytes:
         for event in events:
-            if self._over or not self._shows(event):
+            if self.over or not self._shows(event):
                 continue
             if self._order.is_open or type(event) is CallStarted:
                 for ordered in self._order.take(event):
@@ -310,7 +311,7 @@ class ResponsesStreamRenderer:
         """Render an event that is in its order."""
         if self._waiting is not None and type(event) is not Signed:
             self._render_call()
-        if not self._over:
+        if not self.over:
             _RENDER[type(event)](self, event)
 
     def _shows(self, event: Event) -> bool:
@@ -319,10 +320,6 @@ class ResponsesStreamRenderer:
         if self._shown is None:
             self._shown = choice
         return choice is None or choice == self._shown
-
-    def close(self) -> bytes:
-        """The end of a stream that has none: an error."""
-        return b"" if self._over else self.render((Failed(UNFINISHED),))
 
     def _emit(self, name: bytes, members: bytes) -> None:
         self._out.append(
@@ -556,7 +553,7 @@ class ResponsesStreamRenderer:
         response = self._frame().object(status, self._output(), self._usage_json(), incomplete=incomplete or b"null")
         name = b"response.completed" if repeated else b"response." + status
         self._emit(name, b'"response":' + response)
-        self._over = True
+        self.over = True
 
     def _close_all(self) -> None:
         self._close_open()
@@ -583,7 +580,7 @@ class ResponsesStreamRenderer:
         error = response_error(event.failure)
         failed = response.object(b"failed", self._output(), self._usage_json(), error=error)
         self._emit(b"response.failed", b'"response":' + failed)
-        self._over = True
+        self.over = True
 
     def _output(self) -> bytes:
         return render_list([item for item in self._items if item is not None])

@@ -19,7 +19,7 @@ from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.schema import open_declared_tool, open_tool
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import OPENAI_FILES, extras_of, link_literal, made_id
-from dragoman.dialects.shared.raw_json import UNREADABLE, decode_members, encode, text_in
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_members, encode, text_of
 from dragoman.dialects.shared.rendering import begin_tool
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -95,7 +95,7 @@ def _open_namespace(kind: str, wire: Mapping[str, Json], at: int) -> tuple[Tool,
         return None
     space, found = unquote(named), []
     for entry in split_items(entries):
-        if bytes(entry)[:1] != b"{" or text_in(split_members(entry).get("type")) not in ("function", "custom"):
+        if bytes(entry)[:1] != b"{" or text_of(split_members(entry).get("type")) not in ("function", "custom"):
             continue
         tool = _parse_tool(bytes(entry), at)
         if isinstance(tool, Tool):
@@ -110,7 +110,7 @@ SEARCH = "tool_search"
 
 def _describe_search(kind: str, wire: Mapping[str, Json], at: int) -> tuple[Tool, ...]:
     """A search that the client runs. One that the provider runs needs no function: other targets see all tools."""
-    if text_in(wire.get("execution")) != "client":
+    if text_of(wire.get("execution")) != "client":
         return ()
     description, schema = wire.get("description", b""), wire.get("parameters", b"")
     words = description if description[:1] == b'"' else quote("Search for tools. Those that are found can be called.")
@@ -204,8 +204,8 @@ def _parse_call(kind: str, raw: Json, index: int) -> Opaque:
     wire = _members_of(raw)
     form = _BY_ITEM[kind]
     arguments = wire.get(form.member, b"{}") if form.member else _gather_actions(wire)
-    identity = text_in(wire.get("call_id")) or text_in(wire.get("id"))
-    if form.tool == SEARCH and text_in(wire.get("execution")) != "client":
+    identity = text_of(wire.get("call_id")) or text_of(wire.get("id"))
+    if form.tool == SEARCH and text_of(wire.get("execution")) != "client":
         return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=())
     if arguments[:1] != b"{":
         return Opaque(kind=kind, json=raw, origin=ORIGIN)
@@ -222,8 +222,8 @@ def _gather_actions(wire: Members) -> Json:
 def _parse_result(kind: str, raw: Json, index: int) -> Opaque:
     """A result, as one of the function that stands for the tool."""
     wire = _members_of(raw)
-    identity = text_in(wire.get("call_id")) or text_in(wire.get("id"))
-    output, failed = wire.get("output", b"null"), text_in(wire.get("status")) == "failed"
+    identity = text_of(wire.get("call_id")) or text_of(wire.get("id"))
+    output, failed = wire.get("output", b"null"), text_of(wire.get("status")) == "failed"
     parts = _parse_output(output, failed)
     if not identity or parts is None:
         return Opaque(kind=kind, json=raw, origin=ORIGIN)
@@ -254,7 +254,7 @@ def _parse_output(output: Json, failed: bool) -> tuple[Part, ...] | None:
 
 
 def _parse_screenshot(wire: Members) -> Media | None:
-    url, stored = wire.get("image_url", b"null"), text_in(wire.get("file_id"))
+    url, stored = wire.get("image_url", b"null"), text_of(wire.get("file_id"))
     if url[:1] == b'"':
         return Media(MediaKind.IMAGE, link_literal(url))
     return Media(MediaKind.IMAGE, Stored(stored, OPENAI_FILES)) if stored else None
@@ -265,8 +265,8 @@ def _parse_declaration(kind: str, raw: Json, index: int) -> Opaque:
     wire = _members_of(raw)
     entries = wire.get("tools", b"")
     tools = parse_late_tools(entries) if entries[:1] == b"[" else ()
-    identity = text_in(wire.get("call_id"))
-    if kind == "additional_tools" or not identity or text_in(wire.get("execution")) == "server":
+    identity = text_of(wire.get("call_id"))
+    if kind == "additional_tools" or not identity or text_of(wire.get("execution")) == "server":
         return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(), declares=tools)
     names = [function.name for tool in tools for function in _functions(tool)]
     words = f"Tools that can be called now: {', '.join(names)}" if names else "No tools were found."

@@ -5,18 +5,20 @@ A member that is absent is `ABSENT`, which is empty; null is `b"null"`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.wire.fitted_json import decode_fitted
 from dragoman.wire.json_reader import replace_lone_surrogates
 
 ABSENT = Raw()
-NOTHING = (b"", b"null")
+NULL = b"null"
+NOTHING = (b"", NULL)
 """A member that is absent or null."""
 _SAYS_NOTHING = frozenset({b"", b"null", b"{}", b"[]", b'""', b"false", b"0"})
 UNREADABLE = (msgspec.DecodeError, RecursionError)
@@ -28,7 +30,8 @@ decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 encode = msgspec.json.Encoder().encode
 
 Decoded = TypeVar("Decoded")
-_decode_text = msgspec.json.Decoder(str).decode
+Fields = dict[str, Json]
+"""The members of an object, each as its JSON text."""
 
 
 def says_nothing(raw: Raw | bytes | None) -> bool:
@@ -36,16 +39,62 @@ def says_nothing(raw: Raw | bytes | None) -> bool:
     return raw is None or (len(raw) <= 5 and bytes(raw).replace(b" ", b"") in _SAYS_NOTHING)
 
 
-def text_in(raw: Raw | bytes | None) -> str:
+def text_of(raw: Raw | bytes | None) -> str:
     """The text of a string; empty if the value is something else."""
     literal = bytes(raw) if raw is not None else b""
-    return _decode_text(literal) if literal[:1] == b'"' else ""
+    return unquote(literal) if literal[:1] == b'"' else ""
 
 
 def items_in(raw: Raw | None) -> list[Json]:
     """The items of a list; none if the value is something else."""
     text = bytes(raw) if raw is not None else b""
     return [bytes(item) for item in decode_items(text)] if text[:1] == b"[" else []
+
+
+def fields_of(raw: Json | None) -> Fields | None:
+    """The members of an object, or None if it is none."""
+    if raw is None or raw[:1] != b"{":
+        return None
+    return {key: bytes(value) for key, value in decode_members(raw).items()}
+
+
+def items_of(raw: Json | None) -> list[Json] | None:
+    """The items of a list, or None if it is none."""
+    if raw is None or raw[:1] != b"[":
+        return None
+    return [bytes(item) for item in decode_items(raw)]
+
+
+def numbered_items(raw: Json | None) -> list[Json] | None:
+    """The items of a list that was written as an object with their numbers for keys, or None if it is none.
+
+    Some languages write a list so once an item was taken out of it.
+    """
+    fields = fields_of(raw)
+    return list(fields.values()) if fields and all(key.isdecimal() for key in fields) else None
+
+
+def first_of(fields: Mapping[str, Json], names: Iterable[str]) -> Json | None:
+    """The first of these members that is there and not null."""
+    for name in names:
+        found = fields.get(name)
+        if found is not None and found != NULL:
+            return found
+    return None
+
+
+def embedded_object(literal: Json) -> Json | None:
+    """The JSON object that a string holds, if it holds one."""
+    text = unquote(literal).strip().encode()
+    try:
+        return text if text[:1] == b"{" and msgspec.json.decode(text, type=dict) is not None else None
+    except UNREADABLE:
+        return None
+
+
+def as_text(raw: Json) -> Json:
+    """A string as it is, anything else as the string of its JSON."""
+    return raw if raw[:1] == b'"' else quote(raw.decode())
 
 
 def valid_utf8(data: bytes) -> bytes:

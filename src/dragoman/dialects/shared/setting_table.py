@@ -23,7 +23,6 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.settings import SPELLINGS, Settings, Thinking
 from dragoman.conversation.tools import ToolChoice
 from dragoman.dialects.dialect import MemberPlaces
-from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.settings import (
     SettingForm,
     is_unlimited,
@@ -33,7 +32,7 @@ from dragoman.dialects.near_misses.settings import (
     plain_value,
 )
 from dragoman.dialects.near_misses.two_readings import refuse_two_values
-from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.raw_json import encode, fields_of
 from dragoman.dialects.shared.rendering import RenderedSettings, inside, refuse_settings
 from dragoman.dialects.shared.top_level import (
     ODD_FORM,
