@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from tests.targets import ONE_OF_EACH, SEEDS, signer
 from tests.trait_names import named_traits
 
 from dragoman.conversation import traits
+from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Extras, Part, Result, Text
 from dragoman.conversation.traits import observe_change, observe_messages, observe_roles, without_rounds
@@ -39,6 +41,27 @@ def test_every_repair_is_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> N
         for seed in range(8 * SEEDS):
             adapt(request(source, seed, signer(target)).body, source=source, target=target)
     assert any(stale), "all messages were looked at each time"
+
+
+@pytest.mark.parametrize("target", ["gemini/gemini-3-pro-preview", "gemini/gemini-3-pro-image-preview"])
+def test_what_a_rule_says_it_adds_is_all_that_is_new(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    take = compiler._Compilation._take
+
+    def checked(self: Any, step: Any, before: Any, done: Rewrite, seen: int) -> int:
+        found = take(self, step, before, done, seen)
+        if done.adds is not None:
+            whole = observe_messages(done.conversation.messages)
+            assert found & whole == whole, named_traits(whole & ~found)
+            assert found & ORDER == whole & ORDER, named_traits((found ^ whole) & ORDER)
+            told.append(done.adds)
+        return found
+
+    monkeypatch.setattr(compiler._Compilation, "_take", checked)
+    for source in SHAPES:
+        for seed in range(8 * SEEDS):
+            adapt(request(source, seed, signer(target)).body, source=source, target=target)
+    assert told, "no rule said anything"
 
 
 def conversation(*parts: Part) -> tuple[Message, ...]:

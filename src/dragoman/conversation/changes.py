@@ -120,6 +120,8 @@ class Rewrite(msgspec.Struct, frozen=True):
     """What was changed, and where."""
     undo: Undo = NOTHING_TO_UNDO
     """What the answer must be mapped back with."""
+    adds: int | None = None
+    """The traits that the messages get, if all others stay as they were. None: that has to be looked at."""
 
 
 class Hashing(msgspec.Struct, frozen=True, gc=False):

@@ -10,7 +10,6 @@ a program that speaks one dialect does not load the others.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -287,12 +286,16 @@ def locate_in_members(message: Message, member_of: Callable[[Part], str], list_n
     below the message; with a slash behind it if it is a list, in which those of its kind have their order."""
     if message.role is TOOL:
         return [f"/{list_name}/{message.at + place}" for place in range(len(message.parts))]
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     pointers: list[str] = []
     for part in message.parts:
         member = member_of(part)
-        pointers.append(f"/{list_name}/{message.at}{member}{counts[member] if member[-1:] == '/' else ''}")
-        counts[member] += 1
+        pointer = f"/{list_name}/{message.at}{member}"
+        if member[-1:] == "/":
+            place = counts.get(member, 0)
+            counts[member] = place + 1
+            pointer = f"{pointer}{place}"
+        pointers.append(pointer)
     return pointers
 
 

@@ -80,8 +80,11 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
                         call.arguments,
                         b',"id":',
                         quote(call.id),
-                        b"}}]}",
+                        b"}",
                     )
+                    if call.signature is not None:
+                        _render_signature(call.signature, out)
+                    out.append(b"}]}")
                     index += 1
                     continue
             elif kind is Result and index and (index + 1 == stop or messages[index + 1].role is not USER):
@@ -114,7 +117,8 @@ _BRACE = ord("{")
 
 
 def _is_bare_call(call: Call) -> bool:
-    if call.signature is not None or call.extras is not None or call.hint is not None:
+    """Whether it has an object for its arguments, and beside it at most a signature."""
+    if call.extras is not None or call.hint is not None:
         return False
     return call.arguments[0] == _BRACE and not call.custom and call.wire_form != NO_ID
 

@@ -27,7 +27,7 @@ becomes
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -53,21 +53,28 @@ from dragoman.rules.rule import rule
 def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     calls_from = _first_checked(conversation.messages, facts)
+    checks_turns = facts.turn_signature is Stance.REFUSES
     skip = Opaque(kind=StateKind.THOUGHT, json=quote(facts.signature_skip), origin=Origin(facts.dialect))
     notes: list[Note] = []
     messages = list(conversation.messages)
-    for at, message in enumerate(messages):
-        if not context.translated and message.role is ASSISTANT and _is_in_pieces(message, at >= calls_from, facts):
+    for at, message in enumerate(conversation.messages):
+        of_model = message.role is ASSISTANT
+        if of_model and not context.translated and _is_in_pieces(message, at >= calls_from, facts):
             messages[at] = message = replace(message, steps=1)
             notes.append(Note("wrote the pieces of a turn as one", conversation.messages[at], after=message))
-        wanted: set[int] = set()
+        wanted: list[int] = []
         if at >= calls_from:
-            wanted.update(index for index, part in islice(_calls(message), 1))
-        if facts.turn_signature is Stance.REFUSES and message.role is ASSISTANT:
-            wanted.update(_checked_parts(message))
+            for index, part in enumerate(message.parts):
+                if type(part) is Call:
+                    wanted.append(index)
+                    break
+        if of_model and checks_turns:
+            wanted = sorted({*wanted, *_checked_parts(message)})
         if wanted:
             messages[at] = _sign(message, wanted, skip, notes)
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    if not notes:
+        return Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes), adds=traits.SIGNED)
 
 
 def _first_checked(messages: tuple[Message, ...], facts: Facts) -> int:
@@ -84,26 +91,24 @@ def _is_in_pieces(message: Message, has_checked_calls: bool, facts: Facts) -> bo
     return (has_checked_calls and message.steps > 1) or (facts.turn_signature is Stance.REFUSES and message.span > 1)
 
 
-def _calls(message: Message) -> Iterator[tuple[int, Part]]:
-    return ((index, part) for index, part in enumerate(message.parts) if type(part) is Call)
-
-
 def _checked_parts(message: Message) -> Iterator[int]:
     """The text at the beginning, after the thoughts, and every picture."""
     visible = [(index, part) for index, part in enumerate(message.parts) if type(part) is not Reasoning]
     return (index for index, part in visible if type(part) is Media or (index == visible[0][0] and type(part) is Text))
 
 
-def _sign(message: Message, wanted: set[int], skip: Opaque, notes: list[Note]) -> Message:
+def _sign(message: Message, wanted: list[int], skip: Opaque, notes: list[Note]) -> Message:
     parts = list(message.parts)
     known = len(notes)
-    for index in sorted(wanted):
-        part = parts[index]
-        if isinstance(part, (Call, Text, Media)) and part.signature is None:
+    for index in wanted:
+        part: Any = parts[index]
+        if part.signature is None:
             parts[index] = signed = replace(part, signature=skip)
-            did = f"put the documented skip value on a {_WORDS[type(part)]}"
-            notes.append(Note(did, message, part, kind="added", after=signed))
+            notes.append(Note(_DID[type(part)], message, part, kind="added", after=signed))
     return replace(message, parts=tuple(parts)) if len(notes) > known else message
 
 
-_WORDS: Mapping[type[Part], str] = {Call: "call", Text: "text", Media: "picture"}
+_DID: Mapping[type[Part], str] = {
+    kind: f"put the documented skip value on a {word}"
+    for kind, word in ((Call, "call"), (Text, "text"), (Media, "picture"))
+}
