@@ -104,6 +104,27 @@ def test_C1_C14_C15_C16_C48_the_wrapper_ladder(tmp_path: Path, profile: str, tak
         assert choice in ("none", "NONE")
 
 
+@pytest.mark.parametrize("profile", [CHAT, NATIVE])
+def test_C14_C16_the_last_resort_teaches_no_shape(tmp_path: Path, profile: str) -> None:
+    """A proxy that refuses tools after results in every shape takes those of the next question as it did before."""
+    ladder = LADDERS[profile]
+
+    def judge(seen: Seen) -> Answer | None:
+        continued = any(mark in seen.raw for mark in (b"tool_result", b"functionResponse"))
+        ok = shape(seen.body) is None if continued else shape(seen.body) == ladder[0]
+        return good(seen) if ok else refused(seen, TOOL_TYPE)
+
+    with upstream(judge) as behind:
+        url = behind.url.removesuffix("/v1") if profile == NATIVE else behind.url
+        models = {"m": {"target": f"p/{MODEL}"}}
+        with gateway({"providers": {"p": provider(profile, url)}, "models": models}, tmp_path) as running:
+            for turns in (CONTINUED[:1], CONTINUED) * 2:
+                behind.seen.clear()
+                asked = {"model": "m", "messages": turns, "tools": TOOLS}
+                assert running.post("/v1/chat/completions", asked).status_code == 200
+                assert [shape(body) for body in behind.bodies()] == (ladder if turns is CONTINUED else ladder[:1])
+
+
 @pytest.mark.parametrize("between", [(",", ":"), (", ", ": ")])
 @pytest.mark.parametrize("ladder", [LADDERS[NATIVE], ["function_declarations", "functionDeclarations"]])
 def test_C16_C48_a_native_client_may_spell_it_either_way(

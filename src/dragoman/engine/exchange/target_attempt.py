@@ -39,6 +39,7 @@ from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.routing.sessions import find_session, named_session
 from dragoman.engine.tool_runs.kept_runs import find_runs
 from dragoman.engine.tool_runs.run_functions import RunnableTool
+from dragoman.errors import RequestError
 from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.facts import CachePlace, Stance
 from dragoman.profiles.profile import Layer, Target, merge, patch_target
@@ -112,6 +113,8 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     keys_left: int
     learnt: tuple[Learnt, ...] = ()
     """The lessons that were applied, in their order."""
+    uncorrected: Target | None = None
+    """Its target before the first of them."""
     kept: Mapping[str, KeptParts] = {}
     """State of earlier turns."""
     media: Mapping[str, bytes] = {}
@@ -307,10 +310,30 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         return context if expects_reasoning(ask) else replace(context, hides_reasoning=True)
 
     def find_proven(self, ask: Ask, caller: CallerOptions) -> tuple[Learnt, ...]:
-        """What an accepted request proves: the lessons that led to it and that last, and what care was right about."""
-        proven = tuple([one for one in self.learnt if one.lasting])
+        """What an accepted request proves: the lessons that shaped it and that last, and what care was right about."""
+        proven = tuple([one for one in self._find_needed(ask, caller) if one.lasting])
         by_care = proven_by_care(ask, self.target, self.options(caller)) if self.refused is not None else None
         return proven if by_care is None else (*proven, by_care)
+
+    def _find_needed(self, ask: Ask, caller: CallerOptions) -> tuple[Learnt, ...]:
+        """The lessons without which another request would have been sent. A request without tools does not prove the
+        shape in which tools were refused last."""
+        needed = self.learnt
+        if len(needed) < 2 or self.uncorrected is None:
+            return needed
+        options = self.options(caller)
+        accepted = compile_ask(ask, self.target, options)
+        for one in self.learnt:
+            fewer, target = tuple([other for other in needed if other is not one]), self.uncorrected
+            for other in fewer:
+                target = patch_target(target, _layer(other))
+            try:
+                request = compile_ask(ask, target, options)
+            except RequestError:
+                continue
+            if (request.body, request.headers) == (accepted.body, accepted.headers):
+                needed = fewer
+        return needed
 
     def inherit(self, whole: TargetAttempt[D]) -> None:
         """Begin with what another attempt at the same destination has learnt and fetched for the same request."""
@@ -326,8 +349,9 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
 
     def correct(self, learnt: Learnt) -> None:
         """Take a fact as the refusal states it."""
+        self.uncorrected = self.uncorrected or self.target
         self.learnt = (*self.learnt, learnt)
-        self.target = patch_target(self.target, Layer(f"lesson {learnt.lesson}", learnt.facts))
+        self.target = patch_target(self.target, _layer(learnt))
 
     def take_next_key(self) -> None:
         self.key = (self.key + 1) % self.destination.key_count
@@ -339,6 +363,10 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         if cut is None or history is None or self.shortened or cut in history.cuts:
             return None
         return cut_key(cut.digest, self.destination.name, history.policy), cut
+
+
+def _layer(learnt: Learnt) -> Layer:
+    return Layer(f"lesson {learnt.lesson}", learnt.facts)
 
 
 OPTION = "option"
