@@ -94,7 +94,7 @@ def test_every_kind_of_request_was_played(books: Books) -> None:
     assert wrong == []
 
 
-def test_what_was_told_is_booked_exactly(books: Books) -> None:
+def test_what_from_others_is_booked_exactly(books: Books) -> None:
     told = [one for one in books.played.outcomes if not books.entry(one).estimated and one.job.kind != "failed"]
     for one in told:
         entry, (used,) = books.entry(one), books.own(one)

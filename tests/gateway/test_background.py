@@ -77,7 +77,7 @@ def test_an_answer_is_queued_polled_and_continued(stage: tuple[Running, RunningE
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_it_is_one_request_of_the_ledger_by_the_id_that_its_client_was_told(
+def test_it_is_one_request_of_the_ledger_by_the_id_that_its_client_from_others(
     stage: tuple[Running, RunningEmulator], streamed: bool
 ) -> None:
     running, behind = stage

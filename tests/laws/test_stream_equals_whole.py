@@ -140,7 +140,7 @@ def test_stream_and_whole_are_completed_at_one_moment(upstream: str, stop: Stop)
 
 
 @pytest.mark.parametrize("client", DIALECT_NAMES)
-def test_a_count_that_was_told_holds_though_a_later_one_is_silent(client: str) -> None:
+def test_a_count_that_from_others_holds_though_a_later_one_is_silent(client: str) -> None:
     events: list[Event] = [
         Started("m", "c"),
         Used(Usage(input=231, cached=5)),

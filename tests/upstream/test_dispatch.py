@@ -12,6 +12,7 @@ from dragoman.config.variables import Environment
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.profiles.profile import Profiles
+from dragoman.store.memory.cooldowns import MemoryCooldowns
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 
@@ -126,6 +127,40 @@ def test_after_its_pause_one_request_goes_first(routes: Routes) -> None:
     health.succeeded(one)
     assert health.open(one, 22)
     assert health.open(one, 22)
+
+
+def test_one_goes_first_in_a_process_too_that_others_have_told(routes: Routes) -> None:
+    """Or all its requests wait for a server that is slow, each time that the pause is over."""
+    now = 0.0
+    shared = MemoryCooldowns(lambda: now)
+    health, one = Health(shared), _smart(routes)
+    shared.rest(one.name, 10)
+    assert not health.open(one, now)
+    assert health.resting(now) == {"a/gpt-4o": 10}
+    now = 4.0
+    shared.rest(one.name, 10)  # another process has tried in vain
+    now = 11.0
+    assert not health.open(one, now)
+    now = 15.0
+    assert health.open(one, now)
+    assert not health.open(one, now)
+    health.failed(one, failed(FailureKind.TIMEOUT), now)
+    assert not health.open(one, now)
+    assert shared.remaining(one.name) == 10
+    now = 26.0
+    assert health.open(one, now)
+    health.succeeded(one)
+    assert all(health.open(one, now) for _ in range(3))
+
+
+def test_a_pause_that_others_have_ended_is_over_at_once(routes: Routes) -> None:
+    shared = MemoryCooldowns(lambda: 0.0)
+    health, one = Health(shared), _smart(routes)
+    shared.rest(one.name, 10)
+    assert not health.open(one, 0)
+    shared.clear(one.name)
+    assert health.resting(0) == {}
+    assert all(health.open(one, 1) for _ in range(3))
 
 
 @pytest.mark.parametrize("outcome", ["answered", "abandoned", "refused"])

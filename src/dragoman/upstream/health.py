@@ -51,6 +51,8 @@ class Record(Struct, eq=False):
     failures: int = 0
     until: float = 0.0
     trying: bool = False
+    from_others: bool = False
+    """Others have found out, and left it alone until then."""
 
 
 class Health:
@@ -65,8 +67,16 @@ class Health:
     def open(self, destination: HttpDestination, now: float) -> bool:
         """May it be tried? After its pause one request goes first; the others wait for what becomes of it."""
         record = self.records.get(destination)
-        if record is None or record.failures < destination.failures:
-            return self._shared is None or self._shared.remaining(destination.name) <= 0.0
+        if record is None or record.failures < destination.failures or record.from_others:
+            left = self._shared.remaining(destination.name) if self._shared is not None else 0.0
+            if left > 0.0:
+                self.records[destination] = Record(destination.failures, now + left, from_others=True)
+                return False
+            if record is None or record.failures < destination.failures:
+                return True
+            if now < record.until:  # for others it works again
+                del self.records[destination]
+                return True
         if now < record.until or record.trying:
             return False
         record.trying = True
@@ -97,7 +107,7 @@ class Health:
             return
         record = self.records.setdefault(destination, Record())
         record.failures += 1
-        record.trying = False
+        record.trying = record.from_others = False
         if record.failures >= destination.failures:
             record.until = now + destination.pause
             if self._shared is not None:
@@ -127,7 +137,7 @@ class Health:
         found = {
             destination.name: record.until - now
             for destination, record in self.records.items()
-            if record.failures >= destination.failures and record.until > now
+            if record.failures >= destination.failures and record.until > now and not record.from_others
         }
         if self._shared is None:
             return found
