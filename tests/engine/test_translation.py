@@ -151,8 +151,9 @@ def test_a_long_relay_holds_little(dialect: str) -> None:
     for _ in range(50):
         for frame in frames[3:200]:
             translation.feed(frame)
-    assert translation._observer is not None
-    held = getattr(translation._observer, "_tail", None)  # binary frames are parsed as they go by, and none is held
+    assert translation._relayed is not None
+    # binary frames are parsed as they go by, and none is held
+    held = getattr(translation._relayed.observer, "_tail", None)
     assert (framing is Framing.EVENT_STREAM) is (held is None)
     assert sum(map(len, held or ())) < 32 * 1024
 
