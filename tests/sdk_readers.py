@@ -521,6 +521,8 @@ def _read_ollama(server: Loopback, stream: bool) -> Seen:
     )
 
 
+WITHOUT_IDS = ("ollama",)
+"""Dialects whose SDKs do not show the ids of calls."""
 _READERS = ByDialect(
     "tests/sdk_readers.py, who reads its answers",
     {

@@ -465,4 +465,5 @@ def test_a_request_of_every_dialect_is_read(dialect: Dialect) -> None:
     asked = parse("system: Be brief.\nuser: Look it up.\ncall look(c1) {}\nresult c1: 12 degrees")
     body = json.loads(dialect.requests.render(asked, RenderOptions("m", False)))
     seen = [(saying.speaker.name, saying.text or saying.name) for saying in view_request(body).sayings]
-    assert seen == [("SYSTEM", "Be brief."), ("USER", "Look it up."), ("CALL", "look"), ("RESULT", "12 degrees")]
+    wanted = [("SYSTEM", "Be brief."), ("USER", "Look it up."), ("CALL", "look"), ("RESULT", "12 degrees")]
+    assert seen == wanted, "emulators/plausible/request_view.py knows its members by their names"

@@ -15,7 +15,7 @@ from google.genai import errors as gemini_errors
 from tests.corpus import exchanges
 from tests.counted_work import count_calls
 from tests.recorded_answers import cut
-from tests.sdk_readers import Loopback, ReportedFailure, Seen
+from tests.sdk_readers import WITHOUT_IDS, Loopback, ReportedFailure, Seen
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.dialect_names import DIALECT_NAMES
@@ -56,7 +56,7 @@ def test_ids_and_names_reach_the_sdk_as_the_client_knows_them(sdks: Loopback) ->
     undo = Undo(names={"a_b": "a.b"}, ids={"toolu_1": "call:1"})
     for client in DIALECT_NAMES:
         seen = sdks.read(client, Translation("anthropic", client, undo, ANSWERING).whole(body), False)
-        shown = "" if client == "ollama" else "call:1"  # its SDK does not show the ids of calls
+        shown = "" if client in WITHOUT_IDS else "call:1"
         assert seen == Seen("", (("a.b", '{"x": 1}'),), "calls", (3, 4, 0), (shown,))
 
 
