@@ -157,6 +157,7 @@ def test_the_near_rule_comes_first(args: tuple[str, ...]) -> None:
         (("explain", "nothing"), "(write PROFILE/MODEL, as in"),
         (("explain", "anthropc/x"), 'no profile is called "anthropc". Did you mean "anthropic"? Known: '),
         (("serv",), 'no command is called "serv". Did you mean "serve"? Known: '),
+        (("completion",), "Choose from: bash, zsh, fish (see"),
     ],
 )
 def test_what_was_meant(args: tuple[str, ...], words: str) -> None:

@@ -140,7 +140,7 @@ def _attribute(command: str) -> str:
 
 def _print_click_error(error: click.ClickException) -> None:
     ctx = getattr(error, "ctx", None)
-    message = error.format_message()
+    message = " ".join(error.format_message().split())  # click lists choices one to a line
     if not isinstance(error, click.UsageError):
         print_error(message)
     elif ctx is not None and (not message or isinstance(error, NoArgsIsHelpError)):
