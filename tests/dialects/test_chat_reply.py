@@ -540,6 +540,7 @@ def test_tokens_are_counted_alike_with_and_without_the_rest(usage: object) -> No
     assert whole is not None
     assert quick is not None
     assert replace(quick, extras=None) == replace(whole, extras=None)
+    assert whole.audio == (1 if usage is DETAILED else 0)
 
 
 @pytest.mark.parametrize(

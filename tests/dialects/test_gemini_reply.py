@@ -114,6 +114,17 @@ def test_a_finish_that_we_do_not_know_is_a_breakdown_if_nothing_was_said() -> No
     assert read(whole(finish="SOMETHING_NEW")).choices[0].stop is Stop.ERROR
 
 
+@pytest.mark.parametrize(
+    ("cached", "audio"), [(None, 100), ([{"modality": "AUDIO", "tokenCount": 30}], 70), ([7, {"modality": 7}], 100)]
+)
+def test_tokens_of_sound_are_counted_as_some_of_the_input(cached: object, audio: int) -> None:
+    details = [{"modality": "TEXT", "tokenCount": 20}, {"modality": "AUDIO", "tokenCount": 100}]
+    told = {"promptTokenCount": 120, "candidatesTokenCount": 5, "totalTokenCount": 125, "promptTokensDetails": details}
+    reply = read(whole({"text": "Hi"}, usageMetadata=told | ({"cacheTokensDetails": cached} if cached else {})))
+    assert reply.usage is not None
+    assert (reply.usage.input, reply.usage.audio) == (120, audio)
+
+
 def test_a_blocked_prompt_is_a_filter_without_a_candidate() -> None:
     body = orjson.dumps({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}})
     reply = read(body)

@@ -37,6 +37,10 @@ from dragoman.profiles.prices import TokenPrice, find_price, price_list
         # up to 200,000 tokens of input at 1.25 and 10, above it all of them at 2.50 and 15
         ("gemini", "gemini-2.5-pro", Usage(200_000, 1000), 0.26),
         ("gemini", "gemini-2.5-pro", Usage(200_001, 1000), 0.5150025),
+        # An hour of sound is 115,200 tokens: $1 a million; the rest of the request $0.30, of the cache $0.03.
+        ("gemini", "gemini-2.5-flash", Usage(120_000, 1000, cached=2_000, audio=115_200), 0.1186),
+        ("gemini", "gemini-2.5-flash-lite", Usage(1_000_000, audio=1_000_000), 0.3),
+        ("gemini", "gemini-2.5-flash", Usage(1_000_000, audio=2_000_000), 1.0),
     ],
 )
 def test_a_cost_by_hand(profile: str, model: str, usage: Usage, dollars: float) -> None:

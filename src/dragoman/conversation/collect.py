@@ -76,6 +76,7 @@ def merge_usage(before: Usage | None, after: Usage) -> Usage:
         extras=_merge_extras(before.extras, after.extras),
         kept_long=after.kept_long or before.kept_long,
         kept_short=after.kept_short or before.kept_short,
+        audio=after.audio or before.audio,
     )
 
 

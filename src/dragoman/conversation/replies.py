@@ -71,6 +71,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """Those of `cache_written` that are kept longer than usual, if the provider charges more for that."""
     kept_short: int = 0
     """Those of `cache_written` of which the provider says that they are kept as long as usual."""
+    audio: int = 0
+    """Those of `input` that are sound, and did not come from the cache."""
 
     @property
     def total(self) -> int:
@@ -82,7 +84,7 @@ def sum_usage(usages: Iterable[Usage]) -> Usage:
     found = tuple(usages)
     if len(found) == 1:
         return found[0]
-    names = ("input", "output", "cached", "cache_written", "reasoning", "kept_long", "kept_short")
+    names = ("input", "output", "cached", "cache_written", "reasoning", "kept_long", "kept_short", "audio")
     return Usage(**{name: sum(getattr(usage, name) for usage in found) for name in names})
 
 

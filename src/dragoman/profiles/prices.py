@@ -45,6 +45,8 @@ class TokenPrice(msgspec.Struct, frozen=True):
     """Newly cached tokens that are kept longer than usual; None: as the others."""
     stored: float | None = None
     """What a provider takes for keeping them an hour under a name; None: nobody knows, and none are kept so."""
+    audio: float | None = None
+    """Input that is sound; None: as other input."""
 
     @property
     def resending(self) -> float:
@@ -70,7 +72,7 @@ class TokenPrice(msgspec.Struct, frozen=True):
     def cost(self, usage: Usage) -> float:
         """What tokens cost. `usage.input` holds cached and newly cached ones, `usage.output` the reasoning."""
         if (
-            not (usage.cached or usage.cache_written or self.long)
+            not (usage.cached or usage.cache_written or usage.audio or self.long)
             and 0 <= usage.input < MOST_TOKENS > usage.output >= 0
         ):
             return (usage.input * self.input + usage.output * self.output) * PER_MILLION
@@ -84,6 +86,8 @@ class TokenPrice(msgspec.Struct, frozen=True):
         amount += written * (price.input if price.written is None else price.written)
         if self.kept_long is not None and self.written is not None:
             amount += min(max(usage.kept_long, 0), written) * (self.kept_long - self.written)
+        if self.audio is not None:
+            amount += min(max(usage.audio, 0), sent - cached - written) * (self.audio - price.input)
         return amount * PER_MILLION
 
 
@@ -99,9 +103,11 @@ class PriceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     written: float | None = None
     long: LongPrice | None = None
     kept_long: float | None = None
+    audio: float | None = None
 
     def price(self) -> TokenPrice:
-        return TokenPrice(self.input, self.output, self.cached, self.written, self.long, self.kept_long)
+        prices = (self.input, self.output, self.cached, self.written, self.long, self.kept_long)
+        return TokenPrice(*prices, audio=self.audio)
 
 
 @lru_cache(maxsize=1)

@@ -278,7 +278,7 @@ def _price(entry: Model, profile: str, model: str) -> TokenPrice | None:
     own = entry.price
     if own is None:
         return find_price(profile, model)
-    return TokenPrice(own.input, own.output, own.cached, own.written, stored=own.stored)
+    return TokenPrice(own.input, own.output, own.cached, own.written, stored=own.stored, audio=own.audio)
 
 
 def _stores_prompts(price: TokenPrice | None, name: str) -> bool:

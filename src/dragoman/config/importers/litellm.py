@@ -67,6 +67,7 @@ PRICES = {
     "output": "output_cost_per_token",
     "cached": "cache_read_input_token_cost",
     "written": "cache_creation_input_token_cost",
+    "audio": "input_cost_per_audio_token",
 }
 PERIODS = {"1d": "day", "24h": "day", "30d": "month", "1mo": "month", "31d": "month"}
 FALLBACKS = {

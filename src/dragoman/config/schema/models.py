@@ -40,6 +40,7 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     written: Annotated[
         Amount | None, Meta(description="Tokens of the request written to the provider's cache; as `input`.")
     ] = None
+    audio: Annotated[Amount | None, Meta(description="Tokens of the request that are sound; as `input`.")] = None
     stored: Annotated[
         Amount | None,
         Meta(description="Tokens that the provider keeps for an hour in an explicit cache; none are, without it."),

@@ -600,4 +600,13 @@ def parse_usage(pieces: Iterable[bytes]) -> Usage | None:
         cached=cached,
         reasoning=thoughts,
         extras=Extras(NAME, extras) if extras else None,
+        audio=max(_count_audio(fields.get("promptTokensDetails")) - _count_audio(fields.get("cacheTokensDetails")), 0),
+    )
+
+
+def _count_audio(details: Any) -> int:
+    """The tokens of sound in a list of tokens by modality."""
+    listed = details if isinstance(details, list) else ()
+    return sum(
+        token_count(one.get("tokenCount")) for one in listed if type(one) is dict and one.get("modality") == "AUDIO"
     )

@@ -742,14 +742,16 @@ def parse_usage(raw: bytes) -> Usage | None:
     written = count_in(inputs, "cache_write_tokens") or count_in(counts, "cache_creation_input_tokens")
     entered = count_in(counts, "prompt_tokens") or count_in(counts, "input_tokens")
     output = count_in(counts, "completion_tokens") or count_in(counts, "output_tokens")
+    audio = count_in(inputs, "audio_tokens")
     uncounted = count_in(counts, "total_tokens") - entered - output if entered or output else 0
-    if uncounted > 0 and uncounted == count_in(inputs, "audio_tokens"):
+    if uncounted > 0 and uncounted == audio:
         entered += uncounted
     elif uncounted > 0 and reasoning in (0, uncounted):
         # Reasoning that was charged, but not counted as output.
         output += uncounted
         reasoning = uncounted
-    return Usage(entered, output, cached, written, reasoning, other_counts(counts, _KNOWN, _KNOWN_DETAILS, NAME))
+    others = other_counts(counts, _KNOWN, _KNOWN_DETAILS, NAME)
+    return Usage(entered, output, cached, written, reasoning, others, audio=audio)
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
@@ -758,6 +760,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 class _InputDetails(msgspec.Struct, frozen=True, gc=False):
     cached_tokens: _Count = 0
     cache_write_tokens: _Count = 0
+    audio_tokens: _Count = 0
 
 
 class _OutputDetails(msgspec.Struct, frozen=True, gc=False):
@@ -789,7 +792,7 @@ def count_usage(raw: bytes | msgspec.Raw) -> Usage | None:
         return None
     inputs = counts.prompt_tokens_details
     reasoning = counts.completion_tokens_details.reasoning_tokens
-    return Usage(given, made, inputs.cached_tokens, inputs.cache_write_tokens, reasoning)
+    return Usage(given, made, inputs.cached_tokens, inputs.cache_write_tokens, reasoning, audio=inputs.audio_tokens)
 
 
 def _parse_odd_usage(raw: msgspec.Raw) -> Usage | None:
