@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
+from dragoman.emulators.signatures import mint
 from dragoman.rules.clean.stray_field import stray_field
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
@@ -200,3 +201,46 @@ def test_claude_gets_what_is_said_about_a_document_as_it_is() -> None:
     done = sent(asked, "anthropic/claude-sonnet-4-5", source="anthropic")
     assert done.json["messages"] == asked["messages"]
     assert done.changes == []
+
+
+OF_CLAUDE, OF_GEMINI = mint("anthropic/claude-sonnet-4-5", "x"), mint("gemini/gemini-3-pro-preview", "f")
+BLOCKS = [
+    {"type": "thinking", "thinking": "I look.", "signature": OF_CLAUDE},
+    {"type": "redacted_thinking", "data": OF_CLAUDE},
+]
+
+
+def kept_by_litellm(where: str) -> dict[str, Any]:
+    """A turn as agents on LiteLLM keep it: the signature of a call stands beside the call, or in its function."""
+    beside = {"provider_specific_fields": {"thought_signature": OF_GEMINI}}
+    call = {**CALL, **beside} if where == "call" else {**CALL, "function": {**CALL["function"], **beside}}
+    turn = {"role": "assistant", "content": "x", "reasoning_content": "I look.", "thinking_blocks": BLOCKS}
+    return {"messages": [HI, {**turn, "tool_calls": [call]}, RESULT], "max_tokens": 8000}
+
+
+@pytest.mark.parametrize("where", ["call", "function"])
+def test_thinking_that_litellm_keeps_goes_back_to_who_takes_such(where: str) -> None:
+    asked = {**kept_by_litellm(where), "thinking": {"type": "enabled", "budget_tokens": 2048}}
+    claude = sent(asked, "anthropic/claude-sonnet-4-5", source="openai-chat")
+    assert claude.json["messages"][1]["content"][:2] == BLOCKS
+    assert claude.json["thinking"]["type"] == "enabled"
+    assert claude.changes[0] == ("stray-field", "/messages/1/tool_calls/0", "metadata", False)
+    assert claude.changes[1:] == [("stray-field", "/messages/1", "nothing", False)]
+    gemini = sent(asked, "gemini/gemini-3-pro-preview", source="openai-chat")
+    assert gemini.json["contents"][1]["parts"][1]["thoughtSignature"] == OF_GEMINI
+    behind = sent(asked, "gemini-openai/gemini-3-pro-preview").json["messages"][1]["tool_calls"][0]
+    assert behind["extra_content"] == {"google": {"thought_signature": OF_GEMINI}}
+
+
+def test_a_server_of_the_same_dialect_gets_it_as_it_is() -> None:
+    """LiteLLM's own proxy reads it there."""
+    asked = kept_by_litellm("call")
+    assert sent(asked, "openai-compatible/claude").json["messages"] == asked["messages"]
+
+
+@pytest.mark.parametrize("odd", [7, "x", [7], [{"type": "thinking"}], [{"type": "thinking", "thinking": "I look."}]])
+def test_what_is_no_signed_thinking_is_left_out(odd: Any) -> None:
+    turn = {"role": "assistant", "content": "x", "thinking_blocks": odd}
+    done = sent({"messages": [HI, turn, HI], "max_tokens": 9}, "anthropic/claude-sonnet-4-5", source="openai-chat")
+    assert done.json["messages"][1] == {"role": "assistant", "content": "x"}
+    assert done.changes == [("stray-field", "/messages/1", "metadata", False)]

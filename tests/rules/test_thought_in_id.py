@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
+from dragoman.emulators.signatures import mint
 from dragoman.rules.pair.thought_in_id import thought_in_id
 
 REFUSES = facts(thought_in_id="refuses")
@@ -57,3 +58,17 @@ def test_C4_adapt_maps_the_id_back() -> None:
         ("thought-in-id", "/messages/2", "metadata", False),
     ]
     assert done.undo.ids == {"call_1": LONG}
+
+
+def test_the_signature_goes_to_a_target_that_takes_it() -> None:
+    signature = mint("gemini/gemini-3-pro-preview", "f")
+    call = {"id": f"call_1__thought__{signature}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "x", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "content": "ok"},
+    ]
+    done = sent({"messages": messages}, "gemini/gemini-3-pro-preview", source="openai-chat")
+    called = done.json["contents"][1]["parts"][1]
+    assert (called["functionCall"]["id"], called["thoughtSignature"]) == ("call_1", signature)
+    assert ("thought-in-id", "/messages/1/tool_calls/0", "nothing", False) in done.changes

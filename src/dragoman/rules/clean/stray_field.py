@@ -11,6 +11,9 @@ hint for a target of another dialect that takes hints. Fields of a
 document that both dialects have under one name go on (fact `shared_document_fields`). What the client says about a
 document (`context`) becomes a text before it elsewhere.
 
+Agents on LiteLLM keep the thinking of Claude in `thinking_blocks` beside an answer, and the signature of a call of
+Gemini's in `provider_specific_fields`. They do not say who made it: it is put back for a target that takes such state.
+
 Loses metadata.
 
     user: Hi
@@ -22,15 +25,18 @@ becomes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import EMPTY, prefix_literal
-from dragoman.conversation.messages import Message
+from dragoman.conversation.literals import EMPTY, joined, prefix_literal
+from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import (
     BESIDE,
     BREAKPOINT_FIELD,
@@ -41,8 +47,11 @@ from dragoman.conversation.parts import (
     Media,
     MediaKind,
     Opaque,
+    Origin,
     Part,
+    Reasoning,
     Result,
+    StateKind,
     Text,
 )
 from dragoman.conversation.tools import NativeTool, Tool
@@ -85,8 +94,78 @@ def _clean_message(message: Message, facts: Facts, lasts: bool, notes: list[Note
     extras = None if message.extras is None else keep_known(message.extras, message.role.value, facts)
     if extras is message.extras:
         return message if parts is message.parts else replace(message, parts=parts)
-    notes.append(_note(message.extras, extras, message, None))
+    thoughts = _thoughts_beside(message, extras, facts)
+    if thoughts:
+        parts = _with_thoughts(parts, thoughts)
+    notes.append(_note(message.extras, extras, message, None, _BLOCKS if thoughts else ""))
     return replace(message, parts=parts, extras=extras)
+
+
+_BLOCKS = "thinking_blocks"
+_OF_PROVIDER = "provider_specific_fields"
+
+
+class _BlockBeside(msgspec.Struct, gc=False):
+    type: str = ""
+    thinking: Raw = Raw(b"null")
+    signature: Raw = Raw(b"null")
+    data: Raw = Raw(b"null")
+
+
+class _FieldsBeside(msgspec.Struct, gc=False):
+    thought_signature: Raw = Raw(b"null")
+
+
+_decode_blocks = msgspec.json.Decoder(list[_BlockBeside]).decode
+_decode_of_provider = msgspec.json.Decoder(_FieldsBeside).decode
+
+
+def _thoughts_beside(message: Message, left: Extras | None, facts: Facts) -> list[Reasoning]:
+    """The signed thinking among fields that do not stay, if the target takes it and the turn has none."""
+    taken = message.extras is not None and message.role is ASSISTANT and StateKind.SIGNATURE in facts.reasoning_states
+    if message.extras is None or not taken or (left is not None and _BLOCKS in left.fields):
+        return []
+    if any(type(part) is Reasoning and part.state is not None for part in message.parts):
+        return []
+    try:
+        blocks = _decode_blocks(message.extras.fields.get(_BLOCKS, b"[]"))
+    except (msgspec.DecodeError, RecursionError):
+        return []
+    found = [_thought(block, Origin(facts.dialect)) for block in blocks]
+    return [thought for thought in found if thought is not None]
+
+
+def _thought(block: _BlockBeside, origin: Origin) -> Reasoning | None:
+    if block.type == StateKind.REDACTED:
+        state = _state(StateKind.REDACTED, bytes(block.data), origin)
+        return Reasoning(state=state, redacted=True) if state is not None else None
+    state, words = _state(StateKind.SIGNATURE, bytes(block.signature), origin), bytes(block.thinking)
+    return Reasoning(text=Text(words), state=state) if state is not None and words[:1] == b'"' else None
+
+
+def _state(kind: str, value: bytes, origin: Origin) -> Opaque | None:
+    return Opaque(kind=kind, json=value, origin=origin) if value[:1] == b'"' and value != EMPTY else None
+
+
+def _with_thoughts(parts: tuple[Part, ...], thoughts: Sequence[Reasoning]) -> tuple[Part, ...]:
+    """The turn with its signed thinking first, in place of the same words without a proof."""
+    words = joined("", [thought.text.literal for thought in thoughts if thought.text is not None])
+    others = [part for part in parts if type(part) is not Reasoning or part.text is None or part.text.literal != words]
+    return (*thoughts, *others)
+
+
+def _signature_beside(call: Call, left: Extras | None, facts: Facts) -> Opaque | None:
+    """The signature among the fields of a call that has no other, if the target takes such ones and does not get it
+    where it stands."""
+    if call.extras is None or call.signature is not None or StateKind.THOUGHT not in facts.reasoning_states:
+        return None
+    if left is not None and _OF_PROVIDER in left.fields and facts.call_signature is not Stance.REFUSES:
+        return None
+    try:
+        found = _decode_of_provider(call.extras.fields.get(_OF_PROVIDER, b"{}"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return _state(StateKind.THOUGHT, bytes(found.thought_signature), Origin(facts.dialect))
 
 
 def _clean_parts(
@@ -136,8 +215,12 @@ def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: 
             return replace(part, extras=shared)  # in the target's words
     if extras is not None and type(part) is Text and holder in facts.refused_part_fields:
         extras = extras.without(facts.refused_part_fields[holder])
+    signature = _signature_beside(part, extras, facts) if type(part) is Call else None
+    if signature is not None:
+        extras = extras.without({_OF_PROVIDER}) if extras is not None else None
+        changes["signature"] = signature
     if extras is not part.extras:
-        notes.append(_note(part.extras, extras, message, part))
+        notes.append(_note(part.extras, extras, message, part, _OF_PROVIDER if signature is not None else ""))
         changes["extras"] = extras
         if part.extras is not None and _is_marked(part.extras, facts) and facts.cache_hints is Stance.ACCEPTS:
             hint = HOUR if lasts else CacheHint()
@@ -164,13 +247,14 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
     return replace(tool, extras=extras)
 
 
-def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:
+def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None, read: str = "") -> Note:
+    """`read`: the field whose state was put back."""
     kept = after.fields if after else {}
-    gone = [name for name in (before.fields if before else {}) if name not in kept]
-    did = []
+    gone = [name for name in (before.fields if before else {}) if name not in kept and name != read]
+    did = [f"put back the state in `{read}`"] if read else []
     if _words_about(part, after) is not None:
         gone.remove(CONTEXT_FIELD)
-        did = [f"wrote `{CONTEXT_FIELD}` as a text before it"]
+        did.append(f"wrote `{CONTEXT_FIELD}` as a text before it")
     if not gone:
         return Note(did[0], message, part, loses=Loss.NOTHING, before=before, after=after)
     return Note(", ".join([f"took out {_list_names(gone)}", *did]), message, part, before=before, after=after)

@@ -1,7 +1,9 @@
 """A call id that carries a thought signature in its tail.
 
 Some proxies hand out ids such as `call_1__thought__…`. Other providers refuse them as too long, and do not know the
-signature. The tail is cut off the call and off every result that names it. The ids in the answer are mapped back.
+signature. The tail is cut off the call and off every result that names it. The ids in the answer are mapped back. A
+target that takes such signatures gets it where it belongs (LiteLLM hands them out so:
+https://github.com/BerriAI/litellm/pull/16895).
 
 Loses metadata: the proxy that made the id can read its tail.
 
@@ -21,8 +23,9 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.parts import Call, Opaque, Origin, Part, Result, StateKind
 from dragoman.conversation.traits import THOUGHT_MARK
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
@@ -43,9 +46,12 @@ def thought_in_id(conversation: Conversation, context: Context) -> Rewrite:
 
     def bare(message: Message, part: Part) -> Swap | None:
         if type(part) is Call and THOUGHT_MARK in part.id:
-            short = part.id.partition(THOUGHT_MARK)[0]
+            short, _, tail = part.id.partition(THOUGHT_MARK)
             undo[short] = part.id
-            return Swap((replace(part, id=short),), DID)
+            if not tail or part.signature is not None or StateKind.THOUGHT not in context.facts.reasoning_states:
+                return Swap((replace(part, id=short),), DID)
+            held = Opaque(kind=StateKind.THOUGHT, json=quote(tail), origin=Origin(context.facts.dialect))
+            return Swap((replace(part, id=short, signature=held),), f"{DID} and put it on the call", Loss.NOTHING)
         if type(part) is Result and THOUGHT_MARK in part.call_id:
             return Swap((replace(part, call_id=part.call_id.partition(THOUGHT_MARK)[0]),), DID)
         return None
