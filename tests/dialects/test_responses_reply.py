@@ -28,6 +28,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import (
     Call,
     Citation,
@@ -479,3 +480,42 @@ def test_a_completed_response_of_another_vendor_says_when_it_was(body: Any, comp
     ticking = AnswerContext(model="m", created=1700000000, clock=lambda: 1700000007.9)
     completed = orjson.loads(DIALECT.answers.complete(orjson.dumps({"id": "resp_1", **body}), ticking))
     assert completed["completed_at"] == completed_at
+
+
+def ended_by(kind: str, status: str) -> bytes:
+    return sse({"type": kind, "response": {"id": "r", "status": status, "output": [], "error": None}})
+
+
+def text_event(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": f"response.output_text.{kind}", "output_index": 0, "content_index": 0, **more}
+
+
+@pytest.mark.parametrize(("status", "kinds"), [("completed", [Ended]), ("incomplete", [Ended]), ("failed", [Failed])])
+def test_a_stream_may_end_as_one_of_the_realtime_api_does(status: str, kinds: list[type[Event]]) -> None:
+    events = parsed(CODEC, sse(text_event("delta", delta="Hi")) + ended_by("response.done", status))
+    assert [type(event) for event in events if type(event) in (Ended, Failed)] == kinds
+
+
+REST = [
+    ("Hel", "Hello.", "Hello."),
+    ("Hel", "Hel", "Hel"),
+    ("Hello.", "Hel", "Hello."),
+    ("Hel", "Other words.", "Hel"),
+    ("\u00e9", "\u00e9\u00e9 \\n", "\u00e9\u00e9 \\n"),
+]
+
+
+@pytest.mark.parametrize("event", ["text", "item"])
+@pytest.mark.parametrize(("streamed", "whole", "expected"), REST)
+def test_the_rest_of_a_text_that_its_pieces_left_out_is_told(
+    event: str, streamed: str, whole: str, expected: str
+) -> None:
+    content = {"type": "output_text", "text": whole, "annotations": []}
+    item = {"type": "message", "id": "m", "role": "assistant", "content": [content]}
+    done = text_event("done", text=whole) if event == "text" else {}
+    done = done or {"type": "response.output_item.done", "output_index": 0, "item": item}
+    pieces = [text_event("delta", delta=piece) for piece in (streamed[:1], streamed[1:]) if piece]
+    wire = b"".join([sse(one) for one in (*pieces, done)]) + ended_by("response.completed", "completed")
+    reply = collect(parsed(CODEC, wire))
+    assert isinstance(reply, Reply)
+    assert reply.choices[0].parts == (Text(quote(expected)),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from zlib import crc32
 
 import msgspec
 from msgspec import Raw
@@ -142,7 +143,7 @@ _PARAGRAPH = b'"\\n\\n"'
 class _GrowingItem:
     """An item that may still grow, and what has been emitted of it."""
 
-    __slots__ = ("cited", "ended", "extras", "kind", "lines", "open", "parts", "sizes", "streamed")
+    __slots__ = ("cited", "ended", "extras", "kind", "lines", "open", "parts", "sizes", "streamed", "sums")
 
     def __init__(self, kind: str, extras: Extras | None) -> None:
         self.kind = kind
@@ -154,6 +155,8 @@ class _GrowingItem:
         """The contents whose end has not come, in their order."""
         self.sizes: defaultdict[int, int] = defaultdict(int)
         """Of the texts; a citation may come before the text it is about."""
+        self.sums: dict[int, int] = {}
+        """Checksums of the texts."""
         self.streamed = False
         self.ended = False
 
@@ -177,6 +180,7 @@ def _adopt(item: _GrowingItem, index: int, streamed: int) -> None:
     """A content was streamed already under another index than it has in the end: it is that part then."""
     item.parts[index] = item.parts.pop(streamed)
     item.sizes[index] = item.sizes.pop(streamed, 0)
+    item.sums[index] = item.sums.pop(streamed, 0)
     item.open.pop(streamed, None)
 
 
@@ -262,6 +266,12 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
             self._start(response, out)
         self._end(response, out)
 
+    def _closed(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        """Some streams end as those of the Realtime API do: the response says how
+        (https://github.com/can1357/oh-my-pi/pull/4692)."""
+        status = text_of(present(wire.response).get("status")) if wire.response else ""
+        (self._fail if status in ("failed", "cancelled") else self._completed)(wire, frame, out)
+
     def _end(self, response: Mapping[str, bytes], out: list[Event]) -> None:
         """The end: items that were never sent on their own, the stop and the usage."""
         self.over = True
@@ -332,6 +342,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
             self._begin_text(item, wire.content_index, literal, logprobs, out)
         elif literal[:1] == b'"' and literal != EMPTY:
             item.sizes[wire.content_index] += len(literal) - 2
+            item.sums[wire.content_index] = crc32(literal[1:-1], item.sums.get(wire.content_index, 0))
             out.append(TextDelta(0, part, literal, logprobs))
 
     def _begin_text(
@@ -341,7 +352,16 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
             part = item.parts[index] = self._begin()
             item.open[index] = None
             item.sizes[index] = len(literal) - 2
+            item.sums[index] = crc32(literal[1:-1])
             out.append(TextDelta(0, part, literal, logprobs, item.extras))
+
+    def _add_rest(self, item: _GrowingItem, index: int, whole: bytes, out: list[Event]) -> None:
+        """What the whole text has beyond its pieces: some streams leave out the last of them
+        (https://github.com/vercel/ai/issues/13836)."""
+        size = item.sizes[index]
+        if len(whole) - 2 > size > 0 and whole[:1] == b'"' and crc32(whole[1 : size + 1]) == item.sums.get(index):
+            item.sizes[index], item.sums[index] = len(whole) - 2, crc32(whole[1:-1])
+            out.append(TextDelta(0, item.parts[index], b'"' + whole[size + 1 :]))
 
     def _refusal(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         self._add_refusal(self._item(wire, "message"), wire.content_index, bytes(wire.delta), out)
@@ -404,6 +424,8 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
             _adopt(item, index, next(iter(item.open)))
         elif index not in item.parts:
             self._begin_text(item, index, bytes(wire.text), None, out)
+        else:
+            self._add_rest(item, index, bytes(wire.text), out)
         item.open.pop(index, None)
 
     def _done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
@@ -436,6 +458,8 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
             if index not in found.parts:
                 tokens = _tokens(content.get("logprobs", b""))
                 self._begin_text(found, index, content.get("text", b""), tokens, out)
+            else:
+                self._add_rest(found, index, content.get("text", b""), out)
             for note in objects(content.get("annotations"))[found.cited.get(index, 0) :]:
                 self._add_citation(found, index, render_object(note), out)
 
@@ -516,6 +540,7 @@ _TAKE: Mapping[str, Callable[[ResponsesAnswerParser, ResponsesStreamEvent, bytes
     "response.queued": ResponsesAnswerParser._started,
     "response.completed": ResponsesAnswerParser._completed,
     "response.incomplete": ResponsesAnswerParser._completed,
+    "response.done": ResponsesAnswerParser._closed,
     "response.failed": ResponsesAnswerParser._fail,
     "response.cancelled": ResponsesAnswerParser._fail,
     "error": ResponsesAnswerParser._fail,
