@@ -275,13 +275,13 @@ def test_functions_that_a_client_nests_are_repeated_flat() -> None:
 def test_the_same_tools_are_completed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent sends dozens of large ones on every turn, and every answer repeats them."""
     completed: list[bytes] = []
-    complete = answer_render._tool
+    complete = answer_render._render_tool
 
     def note(given: bytes) -> bytes:
         completed.append(given)
         return complete(given)
 
-    monkeypatch.setattr(answer_render, "_tool", note)
+    monkeypatch.setattr(answer_render, "_render_tool", note)
     for _ in range(3):
         asked = AnswerContext(request={"tools": Raw(b'[{"type":"function","name":"completed_once"}]')})
         response = orjson.loads(render_answer(Reply(choices=(Choice((), Stop.END),)), asked))

@@ -348,14 +348,14 @@ def _parts_events(index: int, choice: Choice, events: list[Event]) -> None:
         events += made
 
 
-def _text_events(choice: int, number: int, part: Text) -> list[Event]:
+def _tell_text(choice: int, number: int, part: Text) -> list[Event]:
     events: list[Event] = [TextDelta(choice, number, part.literal, None, part.extras)]
     if part.signature is not None:
         events.append(Signed(choice, number, part.signature))
     return events
 
 
-def _reasoning_events(choice: int, number: int, part: Reasoning) -> list[Event]:
+def _tell_reasoning(choice: int, number: int, part: Reasoning) -> list[Event]:
     events: list[Event] = []
     if part.text is not None or part.extras is not None or part.state is None:
         literal = part.text.literal if part.text is not None else EMPTY
@@ -365,22 +365,22 @@ def _reasoning_events(choice: int, number: int, part: Reasoning) -> list[Event]:
     return events
 
 
-def _call_events(choice: int, number: int, part: Call) -> list[Event]:
+def _tell_call(choice: int, number: int, part: Call) -> list[Event]:
     events: list[Event] = [CallStarted(choice, number, part.id, part.name, part.custom, part.extras)]
     if part.signature is not None:
         events.append(Signed(choice, number, part.signature))
     return [*events, CallDelta(choice, number, text_of_arguments(part)), CallEnded(choice, number)]
 
 
-def _refusal_events(choice: int, number: int, part: Refusal) -> list[Event]:
+def _tell_refusal(choice: int, number: int, part: Refusal) -> list[Event]:
     return [RefusalDelta(choice, number, part.literal)]
 
 
-def _citation_events(choice: int, number: int, part: Citation) -> list[Event]:
+def _tell_citation(choice: int, number: int, part: Citation) -> list[Event]:
     return [Cited(choice, number, part.json, part.origin)]
 
 
-def _media_events(choice: int, number: int, part: Media) -> list[Event]:
+def _tell_media(choice: int, number: int, part: Media) -> list[Event]:
     source = part.source
     data = source.data if isinstance(source, Inline) else EMPTY
     url = source.url if isinstance(source, Remote) else ""
@@ -388,16 +388,16 @@ def _media_events(choice: int, number: int, part: Media) -> list[Event]:
     return [MediaDelta(choice, number, kind, source.media_type, data, part.transcript, url=url, extras=part.extras)]
 
 
-def _kept_events(choice: int, number: int, part: Opaque) -> list[Event]:
+def _tell_kept(choice: int, number: int, part: Opaque) -> list[Event]:
     return [OpaqueBlock(choice, number, part)]
 
 
 _EVENTS_OF: Mapping[type[Part], Callable[[int, int, Any], list[Event]]] = {
-    Text: _text_events,
-    Reasoning: _reasoning_events,
-    Call: _call_events,
-    Refusal: _refusal_events,
-    Citation: _citation_events,
-    Media: _media_events,
-    Opaque: _kept_events,
+    Text: _tell_text,
+    Reasoning: _tell_reasoning,
+    Call: _tell_call,
+    Refusal: _tell_refusal,
+    Citation: _tell_citation,
+    Media: _tell_media,
+    Opaque: _tell_kept,
 }

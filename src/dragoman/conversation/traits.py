@@ -113,9 +113,9 @@ def observe_message(message: Message) -> ObservedMessage:
     if not parts:
         found |= NO_PARTS
     if message.extras is not None or message.name is not None or message.hint is not None:
-        found |= _message_traits(message)
+        found |= _observe_message(message)
     if message.role_text or message.inline:
-        found |= _message_traits(message)
+        found |= _observe_message(message)
     calls: list[str] = []
     answered: list[str] = []
     for part in parts:
@@ -154,7 +154,7 @@ def observe_message(message: Message) -> ObservedMessage:
                 if part is parts[-1] and all(type(one) is Reasoning for one in parts):
                     found |= NO_PARTS
         if part.hint is not None or part.extras is not None:
-            found |= _aside_traits(part)
+            found |= _observe_aside(part)
     if role in SYSTEM_ROLES:
         found |= SYSTEM_PARTS if len(parts) > 1 else 0
         found |= 0 if all(type(part) is Text for part in parts) else MIXED_SYSTEM
@@ -227,7 +227,7 @@ def observe_few(
         if old.role is not new.role or len(changed) == most:
             return None
         if old.parts is new.parts:
-            seen |= _message_traits(new)
+            seen |= _observe_message(new)
         else:
             changed.append((old, new))
     if any(_ids_of(old) != _ids_of(new) for old, new in changed):
@@ -346,7 +346,7 @@ def _observe_roles(codes: str) -> int:
 _observe_few_roles = remembered(_observe_roles)
 
 
-def _message_traits(message: Message) -> int:
+def _observe_message(message: Message) -> int:
     found = 0
     if message.extras is not None:
         found |= MESSAGE_EXTRAS
@@ -363,7 +363,7 @@ def _message_traits(message: Message) -> int:
     return found
 
 
-def _aside_traits(part: Part) -> int:
+def _observe_aside(part: Part) -> int:
     return (HINTS if part.hint is not None else 0) | (PART_EXTRAS if part.extras is not None else 0)
 
 
@@ -384,13 +384,13 @@ def observe_result(result: Result) -> int:
     if result.name == "":
         found |= NAMED
     for part in parts:
-        found |= _aside_traits(part)
+        found |= _observe_aside(part)
         if type(part) is Text and part.literal == EMPTY and (result.listed or len(parts) > 1):
             found |= BLANK_TEXT
     return found
 
 
-def _tool_traits(tool: Tool) -> int:
+def _observe_tools(tool: Tool) -> int:
     found = TOOLS | observe_name(tool.name)
     if tool.extras is not None:
         found |= TOOL_EXTRAS
@@ -413,7 +413,7 @@ def observe_rest(conversation: Conversation) -> int:
     if conversation.near_misses:
         found |= NEAR_MISSES
     for tool in conversation.tools:
-        found |= NATIVE_TOOLS if isinstance(tool, NativeTool) else _tool_traits(tool)
+        found |= NATIVE_TOOLS if isinstance(tool, NativeTool) else _observe_tools(tool)
         if tool.hint is not None:
             found |= HINTS
     settings = conversation.settings

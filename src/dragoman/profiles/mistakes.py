@@ -33,11 +33,11 @@ def fact_mistakes(facts: Any, path: KeyPath) -> Iterator[Mistake]:
     for name, value in facts.items():
         if name not in types:
             yield (*path, name), f'"{name}" is no fact. {nearest_first(name, types)}'
-        elif fault := _value_fault(name, value, types[name]):
+        elif fault := _describe_fault(name, value, types[name]):
             yield (*path, name), fault
 
 
-def _value_fault(name: str, value: Any, annotation: Any) -> str:
+def _describe_fault(name: str, value: Any, annotation: Any) -> str:
     values = enum_values(annotation)
     if values and isinstance(value, str):
         return "" if value in values else f'{name} cannot be "{value}". {nearest_first(value, values)}'

@@ -317,7 +317,7 @@ class Profiles:
         """`PROFILE/MODEL` → the target. The model may hold slashes of its own."""
         name, slash, model = text.partition("/")
         if not slash or not model:
-            raise TargetError(f'"{text}" is not a target', hint=_target_hint(text))
+            raise TargetError(f'"{text}" is not a target', hint=_hint_at_target(text))
         key = (name, model)
         found = self._targets.get(key)
         if found is None:
@@ -380,7 +380,7 @@ def sibling_fault(name: str, model: str) -> TargetError | None:
     return None
 
 
-def _target_hint(text: str) -> str:
+def _hint_at_target(text: str) -> str:
     """What to write for a bare name: its vendor's profile, if the family of the name is known."""
     families = families_of(text) if "/" not in text else ()
     maker = next((family.default for family in families if family.default), "")
@@ -535,13 +535,13 @@ def _mistakes(table: Mapping[str, Any], check_rule: RuleCheck) -> Iterator[Mista
         if not isinstance(content, dict):
             yield (name,), f'"{name}" is not a table; write [NAME] and its facts below it'
             continue
-        yield from _layer_mistakes(content, Profile, (name,), check_rule)
+        yield from _find_mistakes(content, Profile, (name,), check_rule)
         for kind, key in ((Models, "models"), (Evidence, "evidence")):
             for index, item in enumerate(_tables(content.get(key))):
-                yield from _layer_mistakes(item, kind, (name, key, index), check_rule)
+                yield from _find_mistakes(item, kind, (name, key, index), check_rule)
 
 
-def _layer_mistakes(
+def _find_mistakes(
     content: Mapping[str, Any], kind: type[msgspec.Struct], path: KeyPath, check_rule: RuleCheck
 ) -> Iterator[Mistake]:
     yield from key_mistakes(content, kind, path)

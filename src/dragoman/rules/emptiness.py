@@ -25,17 +25,17 @@ def refuses_emptiness(facts: Facts) -> bool:
 
 
 def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
-    def cleaned(message: Message) -> Edit | None:
+    def clean(message: Message) -> Edit | None:
         if message.role is Role.TOOL:
             return _of_results(message, context.facts)
         if not any(_is_empty(part) for part in message.parts):
             return None
-        texts = _content(message.parts, context.facts)
+        texts = _find_content(message.parts, context.facts)
         if not all(_is_empty(part) for part in texts):
-            return _beside(message, context.facts)
-        return _alone(message, texts, context)
+            return _take_out_beside(message, context.facts)
+        return _fill_alone(message, texts, context)
 
-    return rewrite_messages(conversation, cleaned)
+    return rewrite_messages(conversation, clean)
 
 
 def _of_results(message: Message, facts: Facts) -> Edit | None:
@@ -53,7 +53,7 @@ def _without_empty(result: Result) -> Result:
     return result if len(kept) == len(result.parts) else replace(result, parts=kept)
 
 
-def _content(parts: tuple[Part, ...], facts: Facts) -> tuple[Part, ...]:
+def _find_content(parts: tuple[Part, ...], facts: Facts) -> tuple[Part, ...]:
     """Thinking that goes into a field of its own is no content."""
     if not facts.reasoning_field:
         return parts
@@ -64,7 +64,7 @@ def _is_empty(part: Part) -> bool:
     return type(part) is Text and part.blank
 
 
-def _beside(message: Message, facts: Facts) -> Edit | None:
+def _take_out_beside(message: Message, facts: Facts) -> Edit | None:
     if facts.empty_beside is not REFUSES:
         return None
     kept: list[Part] = []
@@ -78,9 +78,9 @@ def _beside(message: Message, facts: Facts) -> Edit | None:
     return edit(replace(message, parts=tuple(kept)), "took out an empty text", loses=Loss.NOTHING)
 
 
-def _alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit | None:
+def _fill_alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit | None:
     empty = all(type(part) is Text and part.literal == EMPTY for part in texts)
-    as_block = message.listed and empty and _block_stance(message.role, context.facts) is REFUSES
+    as_block = message.listed and empty and _find_block_stance(message.role, context.facts) is REFUSES
     if not as_block and not _is_refused(message.role, empty, context.facts):
         return None
     if message.role is Role.USER:
@@ -90,7 +90,7 @@ def _alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit 
     return Edit((), "took out an empty message", loses=Loss.METADATA if thought else Loss.NOTHING)
 
 
-def _block_stance(role: Role, facts: Facts) -> Stance:
+def _find_block_stance(role: Role, facts: Facts) -> Stance:
     """An empty text in a list: if it is refused beside others, it is refused alone as well."""
     return facts.empty_system_block if role is Role.SYSTEM else facts.empty_beside
 

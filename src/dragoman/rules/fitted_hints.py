@@ -43,7 +43,7 @@ def inside_messages(conversation: Conversation, notes: list[Note]) -> Conversati
     """The conversation whose messages have their hints on their last parts, which means the same. The same one if none
     has a hint beside its content."""
 
-    def moved(message: Message) -> Message:
+    def move_hint(message: Message) -> Message:
         if message.hint is None:
             return message
         changed = hint_last_part(message, message.hint)
@@ -53,7 +53,7 @@ def inside_messages(conversation: Conversation, notes: list[Note]) -> Conversati
             notes.append(Note(_MOVED, message, loses=Loss.NOTHING, before=message.hint))
         return replace(changed or message, hint=None)
 
-    messages = reuse_unchanged(conversation.messages, [moved(message) for message in conversation.messages])
+    messages = reuse_unchanged(conversation.messages, [move_hint(message) for message in conversation.messages])
     return conversation if messages is conversation.messages else replace(conversation, messages=messages)
 
 
@@ -87,16 +87,16 @@ def off_deferred(conversation: Conversation, notes: list[Note]) -> Conversation:
 
 def outside_results(conversation: Conversation, notes: list[Note]) -> Conversation:
     """The conversation whose results have no hints inside. The same one if none has."""
-    messages = reuse_unchanged(conversation.messages, [_message(message, notes) for message in conversation.messages])
+    messages = reuse_unchanged(conversation.messages, [_fit(message, notes) for message in conversation.messages])
     return conversation if messages is conversation.messages else replace(conversation, messages=messages)
 
 
-def _message(message: Message, notes: list[Note]) -> Message:
-    parts = reuse_unchanged(message.parts, [_part(message, part, notes) for part in message.parts])
+def _fit(message: Message, notes: list[Note]) -> Message:
+    parts = reuse_unchanged(message.parts, [_fit_part(message, part, notes) for part in message.parts])
     return message if parts is message.parts else replace(message, parts=parts)
 
 
-def _part(message: Message, part: Part, notes: list[Note]) -> Part:
+def _fit_part(message: Message, part: Part, notes: list[Note]) -> Part:
     """The last hint inside covers the longest prefix. It goes to the result, unless that has one."""
     if type(part) is not Result:
         return part

@@ -68,11 +68,11 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
         code=parser.code,
         type=parser.type,
         param=parser.param,
-        retry_after=_retry_after(lowered, parser, message),
+        retry_after=_find_wait(lowered, parser, message),
         is_final=lowered.get("x-should-retry") == "false",
         tokens=parser.tokens or tokens,
         limit=parser.limit or limit,
-        overflow=_overflow(message) if kind is FailureKind.CONTEXT_LENGTH else None,
+        overflow=_find_overflow(message) if kind is FailureKind.CONTEXT_LENGTH else None,
         provider=parser.provider or provider,
         raw=body[:_MAX_RAW],
     )
@@ -90,7 +90,7 @@ def unreadable_answer(body: bytes) -> Failure:
     text = _strip(_text(body[:_MAX_RAW]))
     message = f"The provider's answer cannot be read: {msgspec.json.encode(text[:_MAX_SHOWN]).decode()}"
     if text[:1] == "<":
-        page = _page_text(text)[:_MAX_SHOWN].rstrip(". ")
+        page = _find_page_text(text)[:_MAX_SHOWN].rstrip(". ")
         message = f"The provider answered with a page for browsers ({page}). Look whether base_url leads to its API."
     return Failure(FailureKind.BROKEN_STREAM, message, 502, raw=body[:2000])
 
@@ -128,7 +128,7 @@ def _text(body: bytes) -> str:
 def provider_error(raw: bytes) -> Any:
     """The provider's own `error` object, for the log; of any other body the text, cut."""
     text = readable(raw)
-    text = _event_data(text.strip()) if raw[:1] in b"de:" else text
+    text = _find_event_data(text.strip()) if raw[:1] in b"de:" else text
     try:
         found = _decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
@@ -154,10 +154,10 @@ def classify(status: int, names: tuple[str, ...], message: str) -> tuple[Failure
         return FailureKind.AUTH, None, None
     if strong is not None:
         return strong, None, None
-    return _kind_by_sentence(status, lowered, message), None, None
+    return _find_kind(status, lowered, message), None, None
 
 
-def _overflow(message: str) -> Overflow | None:
+def _find_overflow(message: str) -> Overflow | None:
     """The numbers of a refusal, if the conversation itself would fit."""
     found = next((match for one in OVERFLOW if (match := one.search(matched_part(message)))), None)
     if found is None:
@@ -167,7 +167,7 @@ def _overflow(message: str) -> Overflow | None:
     return Overflow(given, numbers["answer"], numbers["limit"]) if given < numbers["limit"] else None
 
 
-def _kind_by_sentence(status: int, names: list[str], message: str) -> FailureKind:
+def _find_kind(status: int, names: list[str], message: str) -> FailureKind:
     for sentence, kind in SENTENCES:
         if sentence.search(message):
             return kind
@@ -206,7 +206,7 @@ class _ErrorParser:
     def parse_text(self, text: str, depth: int = 0) -> None:
         text = _strip(text)
         if text.startswith(("event:", "data:", ":")):
-            text = _event_data(text)
+            text = _find_event_data(text)
         found = _find_embedded(text) if depth < _MAX_DEPTH else None
         if found is not None:
             before, self.message = self.message, ""
@@ -215,7 +215,7 @@ class _ErrorParser:
                 return
             self.message = before
         if text.startswith("<"):
-            text = _page_text(text)
+            text = _find_page_text(text)
         self.message = text or self.message
 
     def parse(self, value: Any, depth: int) -> None:
@@ -311,17 +311,17 @@ def _find_embedded(text: str) -> Any:
     return found if start.start() == 0 or (isinstance(found, dict) and {"error", "message"} & found.keys()) else None
 
 
-def _event_data(text: str) -> str:
+def _find_event_data(text: str) -> str:
     lines = [line[5:].strip() for line in text.splitlines() if line.startswith("data:")]
     return "\n".join(lines) if lines else text
 
 
-def _page_text(page: str) -> str:
+def _find_page_text(page: str) -> str:
     """The first title or heading of a page that says something, else all of its text."""
     titles: list[list[str]] = []
     everything: list[str] = []
     inside = ""
-    for tag, text in _page_pieces(page[:_MAX_RAW]):
+    for tag, text in _split_page(page[:_MAX_RAW]):
         everything.append(text)
         if tag in _TITLES:
             inside = tag
@@ -334,7 +334,7 @@ def _page_text(page: str) -> str:
     return next(filter(None, shown), "") or _plain_words(" ".join(everything))
 
 
-def _page_pieces(page: str) -> Iterator[tuple[str, str]]:
+def _split_page(page: str) -> Iterator[tuple[str, str]]:
     """The texts of a page, each with the name of the tag before it. It goes forward only: a page of opening tags costs
     no more than any other."""
     at, name = 0, ""
@@ -391,7 +391,7 @@ def _seconds(text: str) -> float | None:
     return min(seconds, _LONGEST_WAIT) if seconds >= 0 else None
 
 
-def _retry_after(headers: Mapping[str, str], parser: _ErrorParser, message: str) -> float | None:
+def _find_wait(headers: Mapping[str, str], parser: _ErrorParser, message: str) -> float | None:
     """How long to wait: from the headers first, as the official SDKs do, then from the body."""
     milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -399,7 +399,7 @@ def _retry_after(headers: Mapping[str, str], parser: _ErrorParser, message: str)
     if value := headers.get("retry-after"):
         seconds = _seconds(value)
         return seconds if seconds is not None else _until(value, headers.get("date", ""))
-    return parser.retry_after if parser.retry_after is not None else _wait_in_sentence(message)
+    return parser.retry_after if parser.retry_after is not None else _find_wait_in_sentence(message)
 
 
 def _until(then: str, now: str) -> float | None:
@@ -411,7 +411,7 @@ def _until(then: str, now: str) -> float | None:
         return None
 
 
-def _wait_in_sentence(message: str) -> float | None:
+def _find_wait_in_sentence(message: str) -> float | None:
     found = RETRY.search(matched_part(message))
     if found is None or not any(found.groups()):
         return None

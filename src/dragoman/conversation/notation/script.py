@@ -325,7 +325,7 @@ def _would_join(before: Message, line: str) -> bool:
 
 
 def _show_message(message: Message) -> list[str]:
-    lines = _short_message(message)
+    lines = _shorten_message(message)
     if _reads_back(lines, message):
         return lines
     return [f"[message {_compact(replace(message, at=MADE))}]"]
@@ -339,12 +339,12 @@ def _reads_back(lines: list[str], message: Message) -> bool:
         return False
 
 
-def _short_message(message: Message) -> list[str]:
+def _shorten_message(message: Message) -> list[str]:
     named = message.name is not None or message.extras is not None or bool(message.role_text)
     thoughts, rest = _split(message, named)
     lines = [line for part in thoughts for line in _show_part(part)]
     if _needs_role(message, rest, named or not lines):
-        lines += _role_line(message, rest[:1])
+        lines += _render_role(message, rest[:1])
         rest = rest[1:]
     for part in rest:
         first, *inside = _show_part(part)
@@ -372,7 +372,7 @@ def _needs_role(message: Message, rest: tuple[Part, ...], unsaid: bool) -> bool:
     return unsaid and not alone
 
 
-def _role_line(message: Message, first: tuple[Part, ...]) -> list[str]:
+def _render_role(message: Message, first: tuple[Part, ...]) -> list[str]:
     name = f" ({_show_word(message.name)})" if message.name is not None else ""
     fields = f" {_compact(dict(message.extras.fields))}" if message.extras is not None else ""
     content, *inside = _show_part(first[0]) if first else [_NOTHING]
@@ -384,11 +384,11 @@ def _stands_alone(part: Part, role: Role) -> bool:
 
 
 def _show_part(part: Part) -> list[str]:
-    lines = _short_part(part)
+    lines = _shorten_part(part)
     return lines if lines is not None else [f"[part {_compact(part)}]"]
 
 
-def _short_part(part: Part) -> list[str] | None:
+def _shorten_part(part: Part) -> list[str] | None:
     if part.hint is not None or part.extras is not None:
         return None
     if isinstance(part, Text):
@@ -398,7 +398,7 @@ def _short_part(part: Part) -> list[str] | None:
     if isinstance(part, Result):
         return _show_result(part)
     if isinstance(part, Reasoning) and part.text is not None:
-        plain = part.state is None and not part.redacted and _short_part(part.text) is not None
+        plain = part.state is None and not part.redacted and _shorten_part(part.text) is not None
         return [f"~ {_escape(part.text.text)}".rstrip(" ")] if plain else None
     if isinstance(part, Media) and isinstance(part.source, Remote):
         line = f"[{part.kind} {part.source.url}]"

@@ -180,11 +180,11 @@ class AnthropicAnswerParser:
         """Signatures, citations, and deltas of blocks of an unknown type."""
         block = self._blocks.get(index)
         if "signature" in delta:
-            self._sign(block or self._implied(index, _THINKING), bytes(delta["signature"]), out)
+            self._sign(block or self._open_implied(index, _THINKING), bytes(delta["signature"]), out)
         elif block is not None and "citation" in delta:
             block.citations.append(bytes(delta["citation"]))
         elif block is not None and block.kind == _OTHER:
-            block.fields = _grown(block.fields, delta)
+            block.fields = _grow(block.fields, delta)
 
     def open_block(self, index: int, raw: bytes, out: list[Event]) -> None:
         """A block's head, or a whole block."""
@@ -260,12 +260,12 @@ class AnthropicAnswerParser:
 
     def _block(self, index: int, kind: str) -> _OpenBlock:
         """The block that a delta belongs to; a second one if the block at this index has another type."""
-        block = self._blocks.get(index) or self._implied(index, kind)
+        block = self._blocks.get(index) or self._open_implied(index, kind)
         if block.kind == kind:
             return block
-        return self._blocks.get(~index) or self._implied(~index, kind)
+        return self._blocks.get(~index) or self._open_implied(~index, kind)
 
-    def _implied(self, index: int, kind: str) -> _OpenBlock:
+    def _open_implied(self, index: int, kind: str) -> _OpenBlock:
         """A block that was never opened: some servers leave `content_block_start` out."""
         block = self._blocks[index] = _OpenBlock(kind, {})
         return block
@@ -309,7 +309,7 @@ def _is_usual(key: str, value: bytes) -> bool:
     return key == "caller" and value.replace(b" ", b"") == b'{"type":"direct"}'
 
 
-def _grown(fields: Mapping[str, Raw], delta: Mapping[str, Raw]) -> Mapping[str, Raw]:
+def _grow(fields: Mapping[str, Raw], delta: Mapping[str, Raw]) -> Mapping[str, Raw]:
     """A block of an unknown type with a delta applied: texts grow, other values are replaced."""
     grown: dict[str, Any] = decode_object(encode(fields))
     for key, value in decode_object(encode(delta)).items():
@@ -388,11 +388,11 @@ class UsageCounter(msgspec.Struct, eq=False):
             cache_written=written,
             reasoning=reasoning,
             extras=Extras(NAME, extras) if extras else None,
-            kept_long=_kept(created, LONG, written) if written else 0,
-            kept_short=_kept(created, SHORT, written) if written else 0,
+            kept_long=_count_kept(created, LONG, written) if written else 0,
+            kept_short=_count_kept(created, SHORT, written) if written else 0,
         )
 
 
-def _kept(created: Any, lifetime: str, written: int) -> int:
+def _count_kept(created: Any, lifetime: str, written: int) -> int:
     """Of the tokens that were written to the cache, those that stay so long."""
     return min(token_count(created.get(lifetime)), written) if isinstance(created, dict) else 0

@@ -263,11 +263,11 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
     if status in _FINAL or failure.kind in (FailureKind.QUOTA, FailureKind.ANSWER_TOO_LARGE):
         headers["x-should-retry"] = "false"
     if failure.budget is not None:
-        headers |= _spent_headers(failure.budget)
+        headers |= _render_spent_headers(failure.budget)
     return status, headers, body
 
 
-def _spent_headers(budget: ExhaustedBudget) -> dict[str, str]:
+def _render_spent_headers(budget: ExhaustedBudget) -> dict[str, str]:
     """What tells Claude Code a spent budget from a limit for which it waits. With `representative-claim` it would show
     a sentence of its own."""
     spent = {
@@ -288,7 +288,7 @@ def error_body(failure: Failure, context: AnswerContext) -> tuple[int, bytes]:
     status, kind = _ERRORS[failure.kind]
     if failure.budget is not None:
         status = 429
-    error: dict[str, Any] = {"type": kind, "message": _error_message(failure)}
+    error: dict[str, Any] = {"type": kind, "message": _word_error(failure)}
     if failure.code.startswith(_DETAILED):
         error["details"] = {"error_code": failure.code}
     body = {
@@ -299,7 +299,7 @@ def error_body(failure: Failure, context: AnswerContext) -> tuple[int, bytes]:
     return status, encode(body)
 
 
-def _error_message(failure: Failure) -> str:
+def _word_error(failure: Failure) -> str:
     """The provider's message. For a conversation that is too long, with the sentence after which agents shorten it; if
     only the answer has no room, with the one after which they ask for a shorter answer."""
     if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith((_TOO_LONG, _NO_ROOM)):

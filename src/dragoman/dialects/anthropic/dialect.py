@@ -36,7 +36,7 @@ _CREATED = "2025-01-01T00:00:00Z"
 """The SDK wants a date, and a configured model has none."""
 
 
-def _model(model: ListedModel) -> dict[str, Any]:
+def _show_model(model: ListedModel) -> dict[str, Any]:
     return {
         "type": "model",
         "id": model.name,
@@ -50,12 +50,12 @@ def _model(model: ListedModel) -> dict[str, Any]:
 
 def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     first, last = (models[0].name, models[-1].name) if models else (None, None)
-    shown = [_model(model) for model in models]
+    shown = [_show_model(model) for model in models]
     return encode({"data": shown, "has_more": bool(more), "first_id": first, "last_id": last})
 
 
 ANTHROPIC_MODELS = ModelListing(
-    _model,
+    _show_model,
     _render_models,
     shows_abilities=True,
     known_words=("claude", "anthropic"),

@@ -176,7 +176,7 @@ def _parse_block(raw: Json, at: str) -> Part:
     """A block. Members that its type does not name become extra fields; one of an unknown type is kept as it is."""
     found = decode_known(raw, at, decode_block, BLOCKS)
     part = PARSERS[type(found[0])](found[0], at, found[1]) if found is not None else None
-    return _opaque(raw) if part is None else part
+    return _keep_block(raw) if part is None else part
 
 
 def fits_result(raw: Json) -> bool:
@@ -205,7 +205,7 @@ _TOOL_CHANGES = {"tool_addition": True, "tool_removal": False}
 """Blocks that change the list of tools, and whether what they name may be called from there on."""
 
 
-def _opaque(raw: Json) -> Opaque:
+def _keep_block(raw: Json) -> Opaque:
     kind = str(msgspec.json.decode(raw).get("type"))
     hint, bare = split_hint(raw)
     if kind in _TOOL_CHANGES:

@@ -154,7 +154,7 @@ def _render_media(part: Media, out: Pieces) -> None:
     if part.kind not in _BLOCKS:
         raise Unrepresentable(f"{part.kind.value} in Anthropic content")
     out += (b'{"type":', _BLOCKS[part.kind], b',"source":')
-    out += _source(part)
+    out += _render_source(part)
     if part.title is not None and part.kind is MediaKind.DOCUMENT:
         out += (b',"title":', quote(part.title))
 
@@ -162,7 +162,7 @@ def _render_media(part: Media, out: Pieces) -> None:
 _BLOCKS = {MediaKind.IMAGE: b'"image"', MediaKind.DOCUMENT: b'"document"'}
 
 
-def _source(part: Media) -> tuple[bytes, bytes, bytes]:
+def _render_source(part: Media) -> tuple[bytes, bytes, bytes]:
     """In pieces: pictures are long, and each time that one is put into a larger text it is copied."""
     match part.source:
         case Inline(media_type, data):

@@ -59,7 +59,7 @@ _READ = ("type", "name", "allowed_domains", "blocked_domains", "user_location", 
 _READ_OF_TOOLSET = ("type", "mcp_server_name", "default_config", "configs", "cache_control")
 
 
-def _family(word: str) -> Family | None:
+def _find_family(word: str) -> Family | None:
     return next((family for beginning, family in _FAMILIES if word.startswith(beginning)), None)
 
 
@@ -67,7 +67,7 @@ def _family(word: str) -> Family | None:
 
 
 def parse_tool(tool: NativeTool, members: Mapping[str, Any]) -> ProviderTool | None:
-    found, family = open_block(tool.json), _family(tool.kind)
+    found, family = open_block(tool.json), _find_family(tool.kind)
     if family is None:
         return None
     if family is Family.MCP:
@@ -183,13 +183,13 @@ def parse_run(block: Opaque) -> ToolRun | None:
     found = open_block(block.json)
     if block.kind in ("server_tool_use", "mcp_tool_use"):
         return _parse_call(block.kind, found)
-    family = _family(block.kind) if block.kind.endswith("_tool_result") else None
+    family = _find_family(block.kind) if block.kind.endswith("_tool_result") else None
     return _parse_result(family, found) if family is not None else None
 
 
 def _parse_call(kind: str, found: Members) -> ToolRun | None:
     name = word_in(found, "name")
-    family = Family.MCP if kind == "mcp_tool_use" else _family(name)
+    family = Family.MCP if kind == "mcp_tool_use" else _find_family(name)
     if family is None:
         return None
     arguments = encode(object_in(found, "input"))
@@ -257,7 +257,7 @@ def render_run(run: ToolRun) -> tuple[Opaque, ...]:
     call = {"type": "server_tool_use", "id": identity, "name": name, "input": arguments, "caller": {"type": "direct"}}
     content = {"type": f"{kind}_error", "error_code": run.error} if run.error else _render_content(run, arguments)
     result = {"type": kind, "tool_use_id": identity, "content": content, "caller": {"type": "direct"}}
-    return _block("server_tool_use", call), _block(kind, result)
+    return _make_block("server_tool_use", call), _make_block(kind, result)
 
 
 _FORMS: Mapping[Family, tuple[str, str]] = {
@@ -269,7 +269,7 @@ _FORMS: Mapping[Family, tuple[str, str]] = {
 """The name of the call and the type of the result."""
 
 
-def _block(kind: str, wire: Members) -> Opaque:
+def _make_block(kind: str, wire: Members) -> Opaque:
     return Opaque(kind=kind, json=encode(wire), origin=ORIGIN)
 
 
@@ -304,7 +304,7 @@ def _render_mcp(run: ToolRun, arguments: Members) -> tuple[Opaque, ...]:
     call = {"type": "mcp_tool_use", "id": identity, "name": run.name, "server_name": run.server, "input": arguments}
     content = [{"type": "text", "text": run.output or run.error}] if run.output or run.error else []
     result = {"type": "mcp_tool_result", "tool_use_id": identity, "is_error": bool(run.error), "content": content}
-    return _block("mcp_tool_use", call), _block("mcp_tool_result", result)
+    return _make_block("mcp_tool_use", call), _make_block("mcp_tool_result", result)
 
 
 def render_usage(runs: Sequence[ToolRun]) -> Mapping[str, Json]:

@@ -43,7 +43,7 @@ from dragoman.dialects.shared.setting_table import (
     whole,
     word,
 )
-from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, join_misses, setting_members
 from dragoman.dialects.shared.wire_schema import needing, open_decoder
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_members
@@ -61,7 +61,7 @@ def _render_thinking(settings: Settings, beside: Mapping[str, Json]) -> Json | N
     return render_object(wire | dict(beside)) if wire else None
 
 
-def _meant_thinking(raw: Json) -> Json:
+def _interpret_thinking(raw: Json) -> Json:
     """Thinking as a word or a truth value, or without a budget: then the model decides how much."""
     if raw in (b"true", b"false"):
         return _ADAPTIVE if raw == b"true" else _DISABLED
@@ -91,16 +91,16 @@ def _parse_early_format(raw: Json) -> ParsedMember:
 
 def _render_early_format(settings: Settings, _: Mapping[str, Json]) -> Json | None:
     form = settings.response_format
-    return _written_format(form) if form is not None and form.wire_form == EARLY_FORMAT else None
+    return _render_schema_format(form) if form is not None and form.wire_form == EARLY_FORMAT else None
 
 
 def _render_format(form: ResponseFormat) -> Json | None:
     if form.wire_form == EARLY_FORMAT or (form.wire_form == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA):
         return None
-    return _written_format(form)
+    return _render_schema_format(form)
 
 
-def _written_format(form: ResponseFormat) -> Json:
+def _render_schema_format(form: ResponseFormat) -> Json:
     if form.kind is not FormatKind.SCHEMA or form.schema is None:
         raise Unrepresentable(f"a response format of kind {form.kind.value}", key="response_format")
     return b'{"type":"json_schema","schema":' + form.schema + b"}"
@@ -146,12 +146,12 @@ def _render_choice(settings: Settings, beside: Mapping[str, Json]) -> Json | Non
     return render_object(wire)
 
 
-def _own_choice(raw: Json) -> ToolChoice | None:
+def _parse_own_choice(raw: Json) -> ToolChoice | None:
     found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
     return found
 
 
-def _written_choice(choice: ToolChoice) -> Json | None:
+def _render_any_choice(choice: ToolChoice) -> Json | None:
     written = choice.mode is ChoiceMode.NAMED or choice.mode in _KINDS
     return _render_choice(Settings(tool_choice=choice), {}) if written else None
 
@@ -175,7 +175,7 @@ SETTINGS = SettingTable(
             render=_render_thinking,
             holds={"thinking": ""},
             shape=needing(AnthropicThinkingConfig, "budget_tokens", "enabled"),
-            meant=_meant_thinking,
+            meant=_interpret_thinking,
         ),
         SettingObject(
             member="output_config",
@@ -208,8 +208,8 @@ SETTINGS = SettingTable(
     ),
     stop="stop_sequences",
     stop_listed=True,
-    parse_choice=_own_choice,
-    render_choice=_written_choice,
+    parse_choice=_parse_own_choice,
+    render_choice=_render_any_choice,
 )
 _THOUGHTS = ("/thinking", "/output_config/effort")
 PLACES = SETTINGS.places({"reasoning_effort": (*_THOUGHTS[1:], *_THOUGHTS[:1]), "include": _THOUGHTS})
@@ -222,7 +222,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED, nulls=True))
     found = parse_tools(bytes(source.get("tools", b"")))
     hint, odd = _parse_hint(bytes(source.get("cache_control", b"")))
-    near_misses = joined_misses(found.misses, misses, odd, stream_misses(source))
+    near_misses = join_misses(found.misses, misses, odd, stream_misses(source))
     return TopLevel(settings, found.tools, extras, found.empty, hint, near_misses=near_misses)
 
 
@@ -242,7 +242,7 @@ def _parse_hint(raw: Json) -> tuple[CacheHint | None, tuple[NearMiss, ...]]:
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
-    misses = joined_misses(misses, take_chat_format(found, extras, "output_config"))
+    misses = join_misses(misses, take_chat_format(found, extras, "output_config"))
     gather_thinking(found, wire_form="" if "thinking.on" in found else EFFORT_ALONE)
     return Settings(**found), extras_of(NAME, extras), misses
 

@@ -191,13 +191,13 @@ class AnthropicStreamRenderer(BlockBuilder, StreamOutput):
             "content": b"[]",
             "diagnostics": b"null",
             **LATE_FIELDS,
-            "usage": render_usage(self._counted()),
+            "usage": render_usage(self._estimate_usage()),
             **own_fields(event.extras, NAME),
         }
         frame = b'{"type":"message_start","message":' + render_object(message) + b"}"
         self._out.append(render_event_frame(b"message_start", frame))
 
-    def _counted(self) -> Usage | None:
+    def _estimate_usage(self) -> Usage | None:
         """The usage so far. Most vendors report the input at the end: until then clients are shown an estimate."""
         usage, estimate = self.usage, self._context.input_tokens
         if estimate is None or (usage is not None and usage.input):
@@ -252,7 +252,7 @@ class AnthropicStreamRenderer(BlockBuilder, StreamOutput):
             {
                 "type": b'"message_delta"',
                 "delta": render_object(fields),
-                "usage": render_delta_usage(self._counted()),
+                "usage": render_delta_usage(self._estimate_usage()),
                 **outer,
             }
         )

@@ -343,12 +343,12 @@ def parse_usage(raw: bytes) -> Usage | None:
         cached=read,
         cache_written=written,
         extras=extras_of(NAME, extras),
-        kept_long=_kept(fields.get(DETAILS), LONG, written),
-        kept_short=_kept(fields.get(DETAILS), SHORT, written),
+        kept_long=_count_kept(fields.get(DETAILS), LONG, written),
+        kept_short=_count_kept(fields.get(DETAILS), SHORT, written),
     )
 
 
-def _kept(details: Any, lifetime: str, written: int) -> int:
+def _count_kept(details: Any, lifetime: str, written: int) -> int:
     """Of the tokens that were written to the cache, those that stay so long."""
     entries = [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
     return min(sum(token_count(one.get("inputTokens")) for one in entries if one.get("ttl") == lifetime), written)

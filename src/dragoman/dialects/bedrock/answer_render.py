@@ -22,7 +22,7 @@ IN_STOP = ("additionalModelResponseFields",)
 _NO_METRICS: dict[str, Json] = {"metrics": b'{"latencyMs":0}'}
 
 
-def _call(call: CallStarted) -> Json:
+def _render_call(call: CallStarted) -> Json:
     head = {"toolUseId": quote(call.id), "name": quote(call.name)}
     return render_object({**head, **own_fields(call.extras, NAME)})
 
@@ -31,18 +31,18 @@ def _render_redacted(data: Json) -> Json:
     return b'{"reasoningContent":{"redactedContent":' + data + b"}}"
 
 
-def _citation(page: Page) -> Json:
+def _render_citation(page: Page) -> Json:
     return encode({"title": page.title or page.url, "location": {"web": {"url": page.url}}})
 
 
-def _passage(passage: Passage) -> Json:
+def _render_passage(passage: Passage) -> Json:
     place = {"documentIndex": passage.document, "start": passage.start, "end": passage.end}
     titled = {} if passage.title is None else {"title": passage.title}
     words = {"sourceContent": [{"text": passage.words}], "location": {LOCATIONS[passage.unit]: place}}
     return encode({**titled, **words})
 
 
-BLOCKS = BlockForm(NAME, b"", b"", _call, _render_redacted, citation=_citation, passage=_passage)
+BLOCKS = BlockForm(NAME, b"", b"", _render_call, _render_redacted, citation=_render_citation, passage=_render_passage)
 
 
 def stop_reason(blocks: BlockBuilder) -> Json:

@@ -338,7 +338,7 @@ def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Pl
     if given[:1] != b"{":
         raise MalformedRequest("the source is not an object", at=f"{at}/source")
     source = {key: bytes(value) for key, value in split_members(given, f"{at}/source").items()}
-    media_type = _media_type(kind, _text(wire.get("format")) or "")
+    media_type = _find_media_type(kind, _text(wire.get("format")) or "")
     if source.keys() == {"bytes"} and source["bytes"][:1] == b'"' and media_type:
         found: Inline | Plain | Remote | Stored | None = Inline(media_type, source["bytes"])
     elif source.keys() == {"text"} and source["text"][:1] == b'"' and media_type == "text/plain":
@@ -353,7 +353,7 @@ def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Pl
     return found
 
 
-def _media_type(kind: MediaKind, name: str) -> str:
+def _find_media_type(kind: MediaKind, name: str) -> str:
     """By a format, or as a media type, which Bedrock takes in its place (recorded on Nova). Empty for any other, except
     of documents: theirs is a list that Bedrock checks, and what they are is shown by their bytes."""
     known = FORMATS[kind].get(name) or (name if name in FORMATS[kind].values() else "")

@@ -88,10 +88,10 @@ def render_run(run: ToolRun) -> tuple[Opaque, ...]:
     status = "error" if run.error else "success"
     content = content or [{"text": run.error or _HIDDEN}]
     result = {"toolUseId": identity, "content": content, "status": status, "type": f"{name}_result"}
-    return _block("toolUse", call), _block("toolResult", {"toolResult": result})
+    return _make_block("toolUse", call), _make_block("toolResult", {"toolResult": result})
 
 
-def _block(kind: str, wire: Members) -> Opaque:
+def _make_block(kind: str, wire: Members) -> Opaque:
     return Opaque(kind=kind, json=encode(wire), origin=ORIGIN)
 
 

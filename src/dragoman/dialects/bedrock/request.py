@@ -128,13 +128,13 @@ def _repair_medium(kind: str, medium: Fields) -> tuple[Fields, str] | None:
     if isinstance(linked, Inline):
         return {**medium, "source": b'{"bytes":%b}' % linked.data}, "source/bytes"
     if kind == MediaKind.DOCUMENT:
-        text = _cited_text(medium, source["bytes"])
+        text = _find_cited_text(medium, source["bytes"])
         return None if text is None else ({**medium, "source": b'{"text":%b}' % text}, "source/bytes")
-    form = _picture_format(medium, source["bytes"]) if kind == MediaKind.IMAGE else ""
+    form = _find_picture_format(medium, source["bytes"]) if kind == MediaKind.IMAGE else ""
     return ({**medium, "format": quote(form)}, "format") if form else None
 
 
-def _cited_text(medium: Fields, literal: Json) -> Json | None:
+def _find_cited_text(medium: Fields, literal: Json) -> Json | None:
     """The text of a document that is to be cited. Converse takes the bytes of one for a PDF (boto3#4726)."""
     if text_of(medium.get("format")) != "txt" or (fields_of(medium.get("citations")) or {}).get("enabled") != b"true":
         return None
@@ -144,7 +144,7 @@ def _cited_text(medium: Fields, literal: Json) -> Json | None:
         return None
 
 
-def _picture_format(medium: Fields, literal: Json) -> str:
+def _find_picture_format(medium: Fields, literal: Json) -> str:
     """The format that is meant if another name stands there, such as `jpg`, or none; else empty."""
     name = text_of(medium.get("format"))
     if name:

@@ -49,7 +49,7 @@ from dragoman.dialects.shared.setting_table import (
     whole,
     word,
 )
-from dragoman.dialects.shared.top_level import ODD_FORM, Members, ParsedMember, TopLevel, joined_misses, setting_members
+from dragoman.dialects.shared.top_level import ODD_FORM, Members, ParsedMember, TopLevel, join_misses, setting_members
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_members
 
@@ -271,7 +271,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
         settings = replace(settings, tool_choice=choice)
     if rest:
         extras = Extras(NAME, {**(extras.fields if extras is not None else {}), **rest})
-    return TopLevel(settings, tools.tools, extras, tools.empty, near_misses=joined_misses(tools.misses, misses))
+    return TopLevel(settings, tools.tools, extras, tools.empty, near_misses=join_misses(tools.misses, misses))
 
 
 @remembered
@@ -299,7 +299,7 @@ def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Nea
     if "thinking.on" in found and found.pop("thinking.wire_form", None) is None and "thinking.effort" in found:
         found["thinking.wire_form"] = EFFORT_INSIDE
     gather_thinking(found)
-    return Settings(**found), extras_of(NAME, extras), joined_misses(moved, misses)
+    return Settings(**found), extras_of(NAME, extras), join_misses(moved, misses)
 
 
 def _move_top_k(members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
@@ -324,7 +324,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     system = render_system(conversation.messages)
     if system is not None:
         out["system"] = system
-    config = _tool_config(conversation, extras)
+    config = _render_tool_config(conversation, extras)
     if config:
         out[TOOL_CONFIG] = render_object(config)
     out |= SETTINGS.render(conversation.settings, conversation.extras)
@@ -333,7 +333,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     return out
 
 
-def _tool_config(conversation: Conversation, extras: Mapping[str, Json]) -> dict[str, Json]:
+def _render_tool_config(conversation: Conversation, extras: Mapping[str, Json]) -> dict[str, Json]:
     config: dict[str, Json] = {}
     if conversation.tools or conversation.empty_tools:
         config["tools"] = render_tools(conversation.tools)

@@ -119,7 +119,7 @@ class BedrockStreamParser:
         if answer.over:
             return
         if frame.text(":message-type") in ("exception", "error"):
-            answer.fail(_failure(frame), out)
+            answer.fail(_parse_failure(frame), out)
             return
         try:
             self._parse_event(kind, valid_utf8(frame.payload), out)
@@ -182,7 +182,7 @@ class BedrockStreamParser:
             self._answer.open_other(event.contentBlockIndex, kind, event.start)
 
 
-def _failure(frame: BinaryFrame) -> Failure:
+def _parse_failure(frame: BinaryFrame) -> Failure:
     """An exception: its class, and the model's own words if it has them."""
     name = frame.text(":exception-type") or frame.text(":error-code")
     body = frame.payload if frame.payload.strip() else frame.text(":error-message").encode()

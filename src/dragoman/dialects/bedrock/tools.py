@@ -81,14 +81,14 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     return Tool(
         unquote(name),
         description if description[:1] == b'"' else None,
-        _schema(spec),
+        _parse_schema(spec),
         None if strict == b"null" else strict == b"true",
         extras=extras_of(NAME, {key: bytes(value) for key, value in spec.items()}),
         at=at,
     )
 
 
-def _schema(spec: dict[str, Raw]) -> Json | None:
+def _parse_schema(spec: dict[str, Raw]) -> Json | None:
     """The schema, taken out. It stands in a member `json`."""
     given = bytes(spec.get("inputSchema", b""))
     inner = split_members(given) if given[:1] == b"{" else {}

@@ -207,7 +207,7 @@ class CohereAnswerParser:
         called = any(kind == CALL for kind, _ in self._parts)
         stop = parse_stop(word, called)
         if _says(error) or (stop is Stop.ERROR and not self._parts):
-            self.fail(_failure(word, text_of(error)), out)
+            self.fail(_make_failure(word, text_of(error)), out)
             return
         out.append(Stopped(0, stop, word))
         used = parse_usage(usage) if usage[:1] == b"{" else None
@@ -250,7 +250,7 @@ def _says(literal: bytes) -> bool:
     return len(literal) > 2 and literal[0] == _QUOTE
 
 
-def _failure(word: str, message: str) -> Failure:
+def _make_failure(word: str, message: str) -> Failure:
     kind = FailureKind.TIMEOUT if word == "TIMEOUT" else FailureKind.SERVER
     return Failure(kind, message or "The provider stopped with an error and gave no reason.", 502)
 

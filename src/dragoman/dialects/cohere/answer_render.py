@@ -99,7 +99,7 @@ def render_answer(reply: Reply, context: AnswerContext) -> bytes:
     choice = reply.choices[0] if reply.choices else Choice(())
     body: dict[str, Json] = {
         "id": quote(reply.id or context.id),
-        "message": _message(choice),
+        "message": _render_message(choice),
         "finish_reason": quote(STOPS.render(choice.stop or Stop.END, choice.word)),
         "usage": render_usage(reply.usage),
     }
@@ -109,7 +109,7 @@ def render_answer(reply: Reply, context: AnswerContext) -> bytes:
     return render_object({**body, **own_fields(reply.extras, NAME)})
 
 
-def _message(choice: Choice) -> Json:
+def _render_message(choice: Choice) -> Json:
     content: list[Json] = []
     plans: list[Json] = []
     calls: list[Json] = []
@@ -117,16 +117,16 @@ def _message(choice: Choice) -> Json:
     text = CitedText()
     for part in choice.parts:
         if isinstance(part, Call):
-            calls.append(_call(part))
+            calls.append(_render_call(part))
         elif isinstance(part, Citation):
             cited = render_citation(part.json, part.origin, text, max(len(content) - 1, 0))
             citations += [cited] if cited is not None else []
         elif is_plan(part):
-            plans.append(_text(part))
+            plans.append(_render_text(part))
         else:
             text = CitedText()
-            text.add(_text(part))
-            content += _block(part)
+            text.add(_render_text(part))
+            content += _render_block(part)
     message: dict[str, Json] = {"role": b'"assistant"'}
     if content or not (calls or plans):
         message["content"] = render_list(content)
@@ -144,24 +144,24 @@ def is_plan(part: Part) -> bool:
     return type(part) is Text and "tool_plan" in own_fields(part.extras, NAME)
 
 
-def _text(part: Part) -> Json:
+def _render_text(part: Part) -> Json:
     return part.literal if isinstance(part, (Text, Refusal)) else EMPTY
 
 
-def _call(call: Call) -> Json:
+def _render_call(call: Call) -> Json:
     function = render_object({"name": quote(call.name), "arguments": text_of_arguments(call)})
     return render_object({"id": quote(call.id), "type": b'"function"', "function": function})
 
 
-def _block(part: Part) -> list[Json]:
+def _render_block(part: Part) -> list[Json]:
     """A part as content. Opaque state has no place in this dialect; the store keeps it."""
     if isinstance(part, Reasoning):
         return [b'{"type":"thinking","thinking":' + part.text.literal + b"}"] if part.text is not None else []
-    literal = _media(part) if isinstance(part, Media) else _text(part)
+    literal = _render_media(part) if isinstance(part, Media) else _render_text(part)
     return [b'{"type":"text","text":' + literal + b"}"] if literal != EMPTY else []
 
 
-def _media(part: Media) -> Json:
+def _render_media(part: Media) -> Json:
     source = part.source
     url = source.url if isinstance(source, Remote) else ""
     content = source.data if isinstance(source, Inline) else EMPTY
@@ -199,10 +199,10 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
     """Status, headers and body of the answer."""
     headers = {"content-type": "application/json"}
     headers |= wait_headers(failure)
-    return _error_status(failure), headers, error_body(failure, context)
+    return _find_status(failure), headers, error_body(failure, context)
 
 
-def _error_status(failure: Failure) -> int:
+def _find_status(failure: Failure) -> int:
     return 402 if failure.kind is FailureKind.QUOTA else failure.status_for(422)
 
 

@@ -24,7 +24,7 @@ from dragoman.dialects.shared.raw_json import encode
 from dragoman.wire.sse import DONE_FRAME
 
 
-def _model(model: ListedModel) -> dict[str, Any]:
+def _show_model(model: ListedModel) -> dict[str, Any]:
     shown: dict[str, Any] = {"name": model.name, "endpoints": ["chat"], "finetuned": False, "is_deprecated": False}
     if model.context_window is not None:
         shown["context_length"] = model.context_window
@@ -33,10 +33,10 @@ def _model(model: ListedModel) -> dict[str, Any]:
 
 def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     token = {"next_page_token": models[-1].name} if more and models else {}
-    return encode({"models": [_model(model) for model in models], **token})
+    return encode({"models": [_show_model(model) for model in models], **token})
 
 
-COHERE_MODELS = ModelListing(_model, _render_models, shows_abilities=True)
+COHERE_MODELS = ModelListing(_show_model, _render_models, shows_abilities=True)
 
 
 _MEMBERS = frozenset({"citation_options", "safety_mode", "strict_tools", "chat_history", "preamble"})

@@ -46,7 +46,7 @@ from dragoman.dialects.cohere.schema import (
     decode_parts,
 )
 from dragoman.dialects.shared.parsed_messages import QUOTE, ParsedList, is_blank, join_results, share_places
-from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, made_id, parse_listed, stated_detail
+from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, make_id, parse_listed, stated_detail
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.dialects.shared.wire_schema import split_unknown
@@ -196,7 +196,7 @@ def _parse_call(wire: CohereCall, number: int, index: int, extras: ExtraFields) 
     if function is None:
         place = f"/messages/{index}/tool_calls/{number}/function"
         raise MalformedRequest("a tool call without its function", at=place)
-    identity = wire.id or made_id(index * _MOST_CALLS + number, function.name)
+    identity = wire.id or make_id(index * _MOST_CALLS + number, function.name)
     arguments = _parse_arguments(bytes(function.arguments))
     at = f"$.tool_calls[{number}]"
     fields = {**extras.get(at, {}), **extras.get(f"{at}.function", {})}
@@ -372,13 +372,13 @@ def parse_document(raw: bytes) -> Media | None:
         return Media(MediaKind.DOCUMENT, Plain(content), wire_form=TEXT, extras=others)
     if content[:1] != b"{":
         return None
-    title, text = _usual_members(split_members(content))
+    title, text = _find_usual_members(split_members(content))
     if text is None:
         return Media(MediaKind.DOCUMENT, Plain(quote(content.decode())), wire_form=OBJECT, extras=others)
     return Media(MediaKind.DOCUMENT, Plain(text), title, extras=others)
 
 
-def _usual_members(members: Mapping[str, Raw]) -> tuple[str | None, Json | None]:
+def _find_usual_members(members: Mapping[str, Raw]) -> tuple[str | None, Json | None]:
     """The title and the text, if there is nothing else."""
     literals = {key: bytes(value) for key, value in members.items()}
     plain = all(value[:1] == b'"' for value in literals.values())

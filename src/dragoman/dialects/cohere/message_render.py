@@ -48,11 +48,11 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             continue
         if message.role is TOOL:
             for part in message.parts:
-                _result(part, out)
+                _render_result(part, out)
         elif message.role is ASSISTANT:
-            _assistant(message, out, message.listed and not new)
+            _render_assistant(message, out, message.listed and not new)
         else:
-            _plain(message, out)
+            _render_plain(message, out)
 
 
 def render_new(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
@@ -60,36 +60,36 @@ def render_new(messages: Sequence[Message], start: int, stop: int, out: Pieces) 
     render_messages(messages, start, stop, out, new=True)
 
 
-def _plain(message: Message, out: Pieces) -> None:
+def _render_plain(message: Message, out: Pieces) -> None:
     if message.role is DEVELOPER:
         raise Unrepresentable("a developer message in a Cohere request", item=message.at)
     head = b',{"role":%b,"content":' % quote(message.role_text) if message.role_text else _HEADS[message.role]
     out.append(head)
-    _content(message.parts, message.listed, out)
+    _render_parts(message.parts, message.listed, out)
     end_object(message.extras, NAME, out)
 
 
-def _assistant(message: Message, out: Pieces, listed: bool) -> None:
+def _render_assistant(message: Message, out: Pieces, listed: bool) -> None:
     """Text beside calls is the plan, unless the client wrote it as a list of parts."""
     calls = [part for part in message.parts if type(part) is Call]
     citations = [part for part in message.parts if type(part) is Citation]
     content = [part for part in message.parts if type(part) is not Call and type(part) is not Citation]
-    plan = _plan(content) if calls and not listed else None
+    plan = _find_plan(content) if calls and not listed else None
     if plan is not None:
         content.remove(plan)
     out.append(b',{"role":"assistant"')
     if content or not (calls or plan):
         out.append(b',"content":')
-        _content(content, listed, out)
+        _render_parts(content, listed, out)
     if plan is not None:
         out += (b',"tool_plan":', plan.literal)
     if citations:
-        out += (b',"citations":[', b",".join([_citation(part) for part in citations]), b"]")
-    _calls(calls, out)
+        out += (b',"citations":[', b",".join([_render_citation(part) for part in citations]), b"]")
+    _render_calls(calls, out)
     end_object(message.extras, NAME, out)
 
 
-def _plan(content: list[Part]) -> Text | None:
+def _find_plan(content: list[Part]) -> Text | None:
     """The text before calls, if it is one plain text after the thinking."""
     texts = [part for part in content if type(part) is not Reasoning]
     only = texts[0] if len(texts) == 1 else None
@@ -98,13 +98,13 @@ def _plan(content: list[Part]) -> Text | None:
     return only
 
 
-def _citation(part: Citation) -> bytes:
+def _render_citation(part: Citation) -> bytes:
     if part.origin.dialect != NAME:
         raise Unrepresentable(f"a citation of {part.origin.dialect} in a Cohere request")
     return part.json
 
 
-def _calls(calls: list[Call], out: Pieces) -> None:
+def _render_calls(calls: list[Call], out: Pieces) -> None:
     mark = b',"tool_calls":['
     for call in calls:
         if call.custom:
@@ -117,18 +117,18 @@ def _calls(calls: list[Call], out: Pieces) -> None:
         out.append(b"]")
 
 
-def _result(part: Part, out: Pieces) -> None:
+def _render_result(part: Part, out: Pieces) -> None:
     if not isinstance(part, Result):
         raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
     out += (b',{"role":"tool","tool_call_id":', quote(part.call_id), b',"content":')
     if part.parts:
-        _content(part.parts, part.listed, out)
+        _render_parts(part.parts, part.listed, out)
     else:
         out.append(b"[]" if part.listed else EMPTY)
     end_object(part.extras, NAME, out)
 
 
-def _content(parts: Sequence[Part], listed: bool, out: Pieces) -> None:
+def _render_parts(parts: Sequence[Part], listed: bool, out: Pieces) -> None:
     """A string for one plain text, else a list."""
     only = parts[0] if len(parts) == 1 and not listed else None
     if type(only) is Text and only.extras is None:
@@ -200,10 +200,10 @@ def is_documents(message: Message) -> bool:
 def render_documents(messages: Sequence[Message]) -> Json | None:
     """The documents of a request, or None."""
     found = [part for message in messages if is_documents(message) for part in message.parts]
-    return b"[" + b",".join([_document(part) for part in found]) + b"]" if found else None
+    return b"[" + b",".join([_render_listed_document(part) for part in found]) + b"]" if found else None
 
 
-def _document(part: Part) -> Json:
+def _render_listed_document(part: Part) -> Json:
     out: Pieces = []
     render_document(part, out)
     return b"".join(out)

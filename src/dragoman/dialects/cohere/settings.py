@@ -34,7 +34,7 @@ from dragoman.dialects.shared.setting_table import (
     number,
     whole,
 )
-from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, join_misses, setting_members
 from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_members
@@ -77,13 +77,13 @@ _MODES = {b'"REQUIRED"': ChoiceMode.REQUIRED, b'"NONE"': ChoiceMode.NONE}
 _WORDS = {mode: word for word, mode in _MODES.items()}
 
 
-def _own_choice(raw: Json) -> ToolChoice | None:
+def _parse_own_choice(raw: Json) -> ToolChoice | None:
     mode = _MODES.get(raw)
     return None if mode is None else ToolChoice(mode)
 
 
 def _parse_choice(raw: Json) -> ToolChoice:
-    choice = _own_choice(raw) or parse_any_choice(raw)
+    choice = _parse_own_choice(raw) or parse_any_choice(raw)
     return choice or ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
 
@@ -116,7 +116,7 @@ def _parse_format(raw: Json) -> ParsedMember:
     return {"response_format": ResponseFormat(FormatKind.SCHEMA, schema)}, {}
 
 
-def _meant_format(raw: Json) -> Json:
+def _interpret_format(raw: Json) -> Json:
     """The format that is meant: a schema under the name that Cohere's first API had for it, or in Chat's form."""
     fields = fields_of(raw)
     if fields is None or ("schema" not in fields and fields.get("type") != b'"json_schema"'):
@@ -175,7 +175,7 @@ SETTINGS = SettingTable(
             render=_render_format,
             holds={"response_format": ""},
             shape=open_decoder(CohereFormat),
-            meant=_meant_format,
+            meant=_interpret_format,
             names=("responseFormat",),
         ),
         SettingObject(
@@ -187,7 +187,7 @@ SETTINGS = SettingTable(
     ),
     stop="stop_sequences",
     stop_listed=True,
-    parse_choice=_own_choice,
+    parse_choice=_parse_own_choice,
     render_choice=lambda choice: _WORDS.get(choice.mode),
 )
 PLACES = SETTINGS.places({"reasoning_effort": ("/thinking",), "include": ("/thinking",)})
@@ -202,7 +202,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     if documents not in (b"[]", b"null") and parse_documents(documents) is None:
         extras = Extras(NAME, {**(extras.fields if extras is not None else {}), "documents": documents})
     found = parse_tools(bytes(source.get("tools", b"")))
-    near_misses = joined_misses(found.misses, misses, stream_misses(source))
+    near_misses = join_misses(found.misses, misses, stream_misses(source))
     return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 

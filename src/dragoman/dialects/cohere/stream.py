@@ -316,7 +316,7 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         if self._kind is PLAN:
             self._frame(b"tool-plan-delta", {"delta": b'{"message":{"tool_plan":' + event.literal + b"}}"})
             return
-        self._append(event.literal, _item(event.logprobs) if isinstance(event, TextDelta) else None)
+        self._append(event.literal, _render_item(event.logprobs) if isinstance(event, TextDelta) else None)
 
     _refusal = _text
 
@@ -337,12 +337,12 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         self._part, self._kind = event.part, CALL
         function = render_object({"name": quote(event.name), "arguments": EMPTY})
         call = render_object({"id": quote(event.id), "type": b'"function"', "function": function})
-        self._indexed(b"tool-call-start", self._calls, b'{"message":{"tool_calls":' + call + b"}}")
+        self._indexed_frame(b"tool-call-start", self._calls, b'{"message":{"tool_calls":' + call + b"}}")
 
     def _call_delta(self, event: CallDelta) -> None:
         if self._kind is CALL and event.literal != EMPTY:
             delta = b'{"message":{"tool_calls":{"function":{"arguments":' + event.literal + b"}}}}"
-            self._indexed(b"tool-call-delta", self._calls, delta)
+            self._indexed_frame(b"tool-call-delta", self._calls, delta)
 
     def _call_ended(self, event: CallEnded) -> None:
         self._close()
@@ -352,7 +352,7 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         if cited is None:
             return
         self._begin()
-        self._indexed(b"citation-start", self._citations, b'{"message":{"citations":' + cited + b"}}")
+        self._indexed_frame(b"citation-start", self._citations, b'{"message":{"citations":' + cited + b"}}")
         self._frame(b"citation-end", {"index": b"%d" % self._citations})
         self._citations += 1
 
@@ -418,7 +418,7 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         if kind is TEXT:
             self._words = CitedText()
         block = b'{"message":{"content":{"type":"%b","%b":""}}}' % (kind, kind)
-        self._indexed(b"content-start", self._contents, block)
+        self._indexed_frame(b"content-start", self._contents, block)
 
     def _close(self) -> None:
         kind = self._kind
@@ -437,14 +437,14 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         more: dict[str, Json] = {} if logprobs is None else {"logprobs": logprobs}
         self._frame(b"content-delta", {"index": b"%d" % self._contents, "delta": delta, **more})
 
-    def _indexed(self, name: bytes, index: int, delta: Json) -> None:
+    def _indexed_frame(self, name: bytes, index: int, delta: Json) -> None:
         self._frame(name, {"index": b"%d" % index, "delta": delta})
 
     def _frame(self, name: bytes, members: Mapping[str, Json]) -> None:
         self._out.append(render_event_frame(name, render_object({"type": b'"' + name + b'"', **members})))
 
 
-def _item(logprobs: Json | None) -> Json | None:
+def _render_item(logprobs: Json | None) -> Json | None:
     """The log probabilities of one delta: one item; a whole answer has a list."""
     found = render_logprobs(logprobs) if logprobs is not None else None
     items = decode_items(found) if found is not None else []

@@ -52,17 +52,17 @@ def render_error(failure: Failure, context: AnswerContext) -> ErrorAnswer:
     if context.id:
         headers["x-amzn-requestid"] = context.id
     headers |= wait_headers(failure)
-    return status, headers, encode({"message": _message(failure)})
+    return status, headers, encode({"message": _word_error(failure)})
 
 
 def render_exception(failure: Failure) -> bytes:
     """The frame with which a stream ends."""
     kind = _IN_STREAM.get(failure.kind, "validationException")
     headers = {":exception-type": kind, ":content-type": "application/json", ":message-type": "exception"}
-    return render_frame(headers, encode({"message": _message(failure)}))
+    return render_frame(headers, encode({"message": _word_error(failure)}))
 
 
-def _message(failure: Failure) -> str:
+def _word_error(failure: Failure) -> str:
     if failure.kind is not FailureKind.CONTEXT_LENGTH or _TOO_LONG in failure.message:
         return failure.message
     return f"{_TOO_LONG} {failure.message}".strip()

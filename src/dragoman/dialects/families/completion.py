@@ -86,10 +86,10 @@ def _edits(text: bytes, at: int, shape: CompleteObject) -> Iterator[_Edit]:
         for item in _items(text):
             yield from _edits(item.value, at + item.start, shape)
     elif text[:1] == b"{":
-        yield from _object_edits(text, at, shape)
+        yield from _find_object_edits(text, at, shape)
 
 
-def _object_edits(text: bytes, at: int, shape: CompleteObject) -> Iterator[_Edit]:
+def _find_object_edits(text: bytes, at: int, shape: CompleteObject) -> Iterator[_Edit]:
     members = _members(text)
     kind = shape.kinds.get(_kind(members)) if shape.kinds else None
     for one in (shape, kind) if kind is not None else (shape,):

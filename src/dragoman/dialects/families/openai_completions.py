@@ -41,7 +41,7 @@ def parse_completion(body: bytes) -> CompletionRequest:
     _refuse_unknown_work(given)
     turns: dict[str, bytes | Raw] = {"messages": b'[{"role":"user","content":' + bytes(prompt) + b"}]"}
     settings: dict[str, bytes | Raw] = {name: value for name, value in given.items() if name not in _OWN}
-    chat = render_object(settings | turns | _log_probabilities(given.get("logprobs")))
+    chat = render_object(settings | turns | _render_probabilities(given.get("logprobs")))
     raw = bytes(given.get("model", b'""'))
     model = msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
     return CompletionRequest(model, chat, msgspec.json.decode(prompt, type=str) if _is_true(given, "echo") else "")
@@ -76,7 +76,7 @@ def _is_true(given: Mapping[str, Raw], name: str) -> bool:
     return bytes(given.get(name, b"false")) == b"true"
 
 
-def _log_probabilities(wanted: Raw | None) -> dict[str, bytes | Raw]:
+def _render_probabilities(wanted: Raw | None) -> dict[str, bytes | Raw]:
     if wanted is None or bytes(wanted) == b"false":
         return {}
     if not bytes(wanted).isdigit():
@@ -151,7 +151,7 @@ class CompletionAnswers:
 
     def whole(self, body: bytes) -> bytes:
         answer = _read(body)
-        return body if answer is None else self._rendered(answer, answer.choices)
+        return body if answer is None else self._render(answer, answer.choices)
 
     def piece(self, data: bytes) -> bytes:
         return b"".join(self._frame(frame.data) for frame in self._decoder.feed(data))
@@ -170,9 +170,9 @@ class CompletionAnswers:
         visible = [choice for choice in chunk.choices if choice.text or choice.finish_reason]
         if chunk.choices and not visible:
             return b""
-        return render_data_frame(self._rendered(chunk, visible))
+        return render_data_frame(self._render(chunk, visible))
 
-    def _rendered(self, answer: _ChatAnswer, choices: list[_ChatChoice]) -> bytes:
+    def _render(self, answer: _ChatAnswer, choices: list[_ChatChoice]) -> bytes:
         made: dict[str, Any] = {"id": _ID + answer.id.removeprefix(_CHAT_ID).removeprefix(_ID), "object": _OBJECT}
         made |= {"created": answer.created, "model": answer.model, "choices": [self._choice(one) for one in choices]}
         if answer.system_fingerprint is not None:
@@ -185,7 +185,7 @@ class CompletionAnswers:
         text, begun = choice.text, self._begun.get(choice.index)
         if begun is None:
             text, begun = self._echo + text, len(self._echo)
-        lists = _legacy_probabilities(choice.tokens, begun) if choice.tokens else None
+        lists = _render_older_probabilities(choice.tokens, begun) if choice.tokens else None
         self._begun[choice.index] = begun + sum(len(one.token) for one in choice.tokens)
         return {"text": text, "index": choice.index, "logprobs": lists, "finish_reason": choice.finish_reason}
 
@@ -198,7 +198,7 @@ def _read(data: bytes) -> _ChatAnswer | None:
         return None
 
 
-def _legacy_probabilities(tokens: Iterable[_LoggedToken], begun: int) -> dict[str, Any]:
+def _render_older_probabilities(tokens: Iterable[_LoggedToken], begun: int) -> dict[str, Any]:
     """Log probabilities as lists side by side. `begun`: where the first token stands in the text."""
     lists: dict[str, Any] = {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
     for one in tokens:

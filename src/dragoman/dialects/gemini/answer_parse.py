@@ -309,7 +309,7 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
             elif part.inline_data is not ABSENT:
                 self._media(choice, part, out)
             else:
-                raws = raws if raws is not None else _raw_parts(data, place)
+                raws = raws if raws is not None else _find_raw_parts(data, place)
                 self._other(choice, part, bytes(raws[number]), out)
 
     def _text(
@@ -436,7 +436,7 @@ def _seconds(time: str | None) -> int | None:
         return None
 
 
-def _raw_parts(data: bytes, place: int) -> list[Raw]:
+def _find_raw_parts(data: bytes, place: int) -> list[Raw]:
     candidate = decode_members(decode_items(decode_members(data)["candidates"])[place])
     return decode_items(decode_members(candidate["content"])["parts"])
 

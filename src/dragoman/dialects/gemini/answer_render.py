@@ -183,7 +183,7 @@ class PartBuilder:
     def _cited(self, event: Cited) -> None:
         """Citations of other dialects. Those of this dialect are in the metadata of the stop."""
         if event.origin.dialect != NAME:
-            source = _source(event.json)
+            source = _render_source(event.json)
             if source is not None:
                 self._candidate(event.choice).citations.append(source)
 
@@ -289,7 +289,7 @@ class PartBuilder:
         reply = collect([*pieces, Ended()])
         for media in reply.choices[-1].parts if isinstance(reply, Reply) else ():
             if isinstance(media, Media):
-                for json in _media_parts(media):
+                for json in _render_media(media):
                     self._part(choice, candidate, json)
 
     # What every framing needs.
@@ -320,7 +320,7 @@ class PartBuilder:
         return stops
 
 
-def _media_parts(media: Media) -> list[Json]:
+def _render_media(media: Media) -> list[Json]:
     """The bytes or the URL, and the transcript."""
     parts: list[Json] = []
     source = media.source
@@ -336,7 +336,7 @@ def _media_parts(media: Media) -> list[Json]:
     return parts
 
 
-def _source(json: Json) -> Json | None:
+def _render_source(json: Json) -> Json | None:
     """Another dialect's citation as a web source, if it names one."""
     found = msgspec.json.decode(json)
     if isinstance(found, dict) and isinstance(found.get("url_citation"), dict):
@@ -485,14 +485,14 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
 def error_body(failure: Failure) -> tuple[int, bytes]:
     """The body alone, which is also the last object of a stream that failed."""
     status, word = failure.status_for(*EXACT_STATUSES), _ERRORS[failure.kind]
-    message = with_wait(failure, _error_message(failure), "Please retry in")
+    message = with_wait(failure, _word_error(failure), "Please retry in")
     error: dict[str, Any] = {"code": status, "message": message, "status": word}
-    if details := list(_error_details(failure)):
+    if details := list(_render_error_details(failure)):
         error["details"] = details
     return status, encode({"error": error})
 
 
-def _error_details(failure: Failure) -> Iterator[dict[str, Any]]:
+def _render_error_details(failure: Failure) -> Iterator[dict[str, Any]]:
     """What Gemini CLI acts on: it waits for the delay, and takes a quota of the day for final."""
     if failure.kind is FailureKind.QUOTA or (failure.is_final and failure.kind.retryable):
         yield {"@type": f"{_TYPES}QuotaFailure", "violations": [{"quotaId": "SpendPerDay"}]}
@@ -500,7 +500,7 @@ def _error_details(failure: Failure) -> Iterator[dict[str, Any]]:
         yield {"@type": f"{_TYPES}RetryInfo", "retryDelay": f"{plain_seconds(failure.retry_after)}s"}
 
 
-def _error_message(failure: Failure) -> str:
+def _word_error(failure: Failure) -> str:
     """For a conversation that is too long: Google's sentence with the known numbers, then the provider's own."""
     if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG):
         return failure.message

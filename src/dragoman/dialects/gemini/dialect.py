@@ -36,7 +36,7 @@ from dragoman.dialects.shared.raw_json import encode
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 
 
-def _model(model: ListedModel) -> dict[str, Any]:
+def _show_model(model: ListedModel) -> dict[str, Any]:
     shown = {
         "name": f"models/{model.name}",
         "displayName": model.description or model.name,
@@ -48,10 +48,10 @@ def _model(model: ListedModel) -> dict[str, Any]:
 
 def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     token = {"nextPageToken": models[-1].name} if more and models else {}
-    return encode({"models": [_model(model) for model in models], **token})
+    return encode({"models": [_show_model(model) for model in models], **token})
 
 
-GEMINI_MODELS = ModelListing(_model, _render_models, shows_abilities=True)
+GEMINI_MODELS = ModelListing(_show_model, _render_models, shows_abilities=True)
 
 
 def parse_question(body: bytes) -> bytes:
@@ -99,7 +99,7 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
     return thinking is not None and thinking.visible is True
 
 
-def _client_framing(query: Mapping[str, str]) -> Framing:
+def _choose_framing(query: Mapping[str, str]) -> Framing:
     return Framing.SSE if query.get("alt") == "sse" else Framing.JSON_ARRAY
 
 
@@ -171,7 +171,7 @@ DIALECT = Dialect(
     caller_headers=("x-goog-api-key",),
     request_path=request_path,
     model_in_path=True,
-    client_framing=_client_framing,
+    client_framing=_choose_framing,
     recognise=_recognise,
     optional_ids=True,
     asks_for_reasoning=_asks_for_reasoning,

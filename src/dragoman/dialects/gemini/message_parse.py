@@ -53,7 +53,7 @@ from dragoman.dialects.gemini.schema import (
 )
 from dragoman.dialects.near_misses.two_readings import refuse_two_kinds
 from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedList, is_blank, mark_inline
-from dragoman.dialects.shared.parsing import extras_of, made_id, parse_state
+from dragoman.dialects.shared.parsing import extras_of, make_id, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
 from dragoman.dialects.shared.read_lists import BEGIN
 from dragoman.dialects.shared.top_level import decoded
@@ -255,7 +255,7 @@ def _fill_ids(messages: list[ObservedMessage], calls: int = 0) -> bool:
                 calls += 1
                 identity = part.id
                 if not identity:
-                    identity = made_id(calls, part.name)
+                    identity = make_id(calls, part.name)
                     force_setattr(part, "id", identity)
                     nameless.setdefault(part.name, deque()).append((part, ids, len(ids)))
                 else:
@@ -277,7 +277,7 @@ def _fill_ids(messages: list[ObservedMessage], calls: int = 0) -> bool:
                     if not identity:
                         orphans += 1
                         alone = False
-                        identity = made_id(-orphans, part.name or "")
+                        identity = make_id(-orphans, part.name or "")
                     force_setattr(part, "call_id", identity)
                 elif nameless and identity not in known:
                     alone = False
@@ -402,7 +402,7 @@ def _parse_parts(raw: Json, at: str, inner: bool = False) -> tuple[Part, ...]:
     parts = [_parse_odd_part(item, f"{at}/{index}") for index, item in enumerate(items)]
     if inner:
         parts = [
-            _opaque(item) if type(part) in (Call, Result) else part for item, part in zip(items, parts, strict=True)
+            _keep_part(item) if type(part) in (Call, Result) else part for item, part in zip(items, parts, strict=True)
         ]
     return tuple(parts)
 
@@ -413,7 +413,7 @@ def _parse_odd_part(raw: Json, at: str) -> Part:
         raise MalformedRequest("a part that is not an object", at=at)
     known, unknown = _split(raw, GeminiPart)
     if not unknown.keys() <= _BESIDE:
-        return _opaque(raw)
+        return _keep_part(raw)
     refuse_two_kinds(known, at)
     if known.get("text") == b'""' and not known.keys().isdisjoint(_INNER):
         del known["text"]
@@ -423,10 +423,10 @@ def _parse_odd_part(raw: Json, at: str) -> Part:
             known[name] = render_object(inner)
             unknown |= {f"{name}.{key}": value for key, value in others.items()}
     part = _parse_part(decoded(decode_part, render_object(known), at), unknown, at)
-    return _opaque(raw) if part is None else part
+    return _keep_part(raw) if part is None else part
 
 
-def _opaque(raw: Json) -> Opaque:
+def _keep_part(raw: Json) -> Opaque:
     names = [camel(key) for key in split_members(raw)]
     kind = next((name for name in names if name not in _BESIDE), "")
     return Opaque(kind=kind, json=raw, origin=ORIGIN)

@@ -135,11 +135,11 @@ def _is_bare_result(result: Result) -> bool:
 
 
 def _continues(message: Message, after: Message) -> bool:
-    plain = not after.role_text and _bare(after.extras) and _bare(message.extras) and after.name is None
+    plain = not after.role_text and _is_bare(after.extras) and _is_bare(message.extras) and after.name is None
     return after.role is USER and plain and bool(after.parts)
 
 
-def _bare(extras: Extras | None) -> bool:
+def _is_bare(extras: Extras | None) -> bool:
     """Whether there are no extra fields, or only the mark of a missing role."""
     return extras is None or extras.fields.keys() == {"role"}
 

@@ -162,10 +162,10 @@ def render_run(run: ToolRun) -> tuple[Opaque, ...]:
     code = word_in(arguments, "code") or word_in(arguments, "command") or encode(arguments).decode()
     call = {"executableCode": {"language": "PYTHON", "code": code}}
     outcome = {"outcome": "OUTCOME_FAILED" if run.error else _GOOD, "output": run.output or run.error}
-    return _part("executableCode", call), _part("codeExecutionResult", {"codeExecutionResult": outcome})
+    return _make_part("executableCode", call), _make_part("codeExecutionResult", {"codeExecutionResult": outcome})
 
 
-def _part(kind: str, wire: Members) -> Opaque:
+def _make_part(kind: str, wire: Members) -> Opaque:
     return Opaque(kind=kind, json=encode(wire), origin=ORIGIN)
 
 
@@ -180,19 +180,19 @@ def parse_ending(members: Mapping[str, Json]) -> tuple[ToolRun, ...]:
         pages = [_parse_chunk(chunk) for chunk in objects_in(grounding.get("groundingChunks"))]
         asked = _parse_asked({"queries": list(queries)})
         found = tuple([page for page in pages if page.url])
-        runs.append(ToolRun(Family.WEB_SEARCH, _made_id(queries), arguments=encode(asked), pages=found))
+        runs.append(ToolRun(Family.WEB_SEARCH, _make_id(queries), arguments=encode(asked), pages=found))
     for one in objects_in(fetched.get("urlMetadata")):
         url, status = word_in(one, "retrievedUrl"), word_in(one, "urlRetrievalStatus")
         failed = "" if status == _RETRIEVED else status
         pages = [FoundPage(url)] if not failed else []
         asked = {"url": url}
         runs.append(
-            ToolRun(Family.WEB_FETCH, _made_id((url,)), arguments=encode(asked), pages=tuple(pages), error=failed)
+            ToolRun(Family.WEB_FETCH, _make_id((url,)), arguments=encode(asked), pages=tuple(pages), error=failed)
         )
     return tuple(runs)
 
 
-def _made_id(words: Sequence[str]) -> str:
+def _make_id(words: Sequence[str]) -> str:
     """Runs that stand in metadata have no id. What they asked tells one from another."""
     return vendor_id("run_", "\n".join(words))
 

@@ -123,7 +123,7 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
         return None
     if "type" in fields and "text" in fields:
         return None  # a part of another dialect
-    fields = _meant_members(fields, below, log)
+    fields = _interpret_members(fields, below, log)
     for key, value in fields.items():
         if camel(key) in _BLOBS:
             _check_media_type(fields_of(value) or {}, f"{log.at}{below}/{key}")
@@ -136,7 +136,7 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
     return render_object(kept)
 
 
-def _meant_members(fields: Fields, below: str, log: MissLog) -> Fields:
+def _interpret_members(fields: Fields, below: str, log: MissLog) -> Fields:
     """The members that say what a part is, as texts and objects. Raises MalformedRequest if one is neither."""
     meant: Fields = {}
     for key, value in fields.items():
@@ -145,11 +145,11 @@ def _meant_members(fields: Fields, below: str, log: MissLog) -> Fields:
         elif value == NULL:
             log.note(Miss.NULL, f"{below}/{key}", value)
         else:
-            meant[key] = _meant_member(key, value, f"{below}/{key}", log)
+            meant[key] = _interpret_member(key, value, f"{below}/{key}", log)
     return meant or {"text": EMPTY}
 
 
-def _meant_member(key: str, value: Json, below: str, log: MissLog) -> Json:
+def _interpret_member(key: str, value: Json, below: str, log: MissLog) -> Json:
     found: Json | None = value
     if key == "text" and value[:1] != b'"':
         found = odd_text(value)
@@ -195,11 +195,11 @@ def _repair(key: str, value: Json, below: str, log: MissLog) -> Json:
     if fields is None:
         return value
     if camel(key) == "functionCall":
-        return _repaired_call(fields, f"{below}/{key}", log)
-    return _repaired_response(fields, f"{below}/{key}", log) if camel(key) == "functionResponse" else value
+        return _repair_call(fields, f"{below}/{key}", log)
+    return _repair_response(fields, f"{below}/{key}", log) if camel(key) == "functionResponse" else value
 
 
-def _repaired_call(fields: Fields, below: str, log: MissLog) -> Json:
+def _repair_call(fields: Fields, below: str, log: MissLog) -> Json:
     if fields.get("args", b"{")[:1] not in (b"{", b"n"):
         log.note(Miss.ARGUMENTS, f"{below}/args")
         literal = as_text(fields["args"])
@@ -207,7 +207,7 @@ def _repaired_call(fields: Fields, below: str, log: MissLog) -> Json:
     return render_object(fields)
 
 
-def _repaired_response(fields: Fields, below: str, log: MissLog) -> Json:
+def _repair_response(fields: Fields, below: str, log: MissLog) -> Json:
     if fields.get("name", NULL) in (NULL, b'""'):
         log.note(Miss.RESULT, below)
     response = fields.get("response", NULL)
@@ -223,14 +223,14 @@ _ROLES = {USER: "user", TOOL: "user", ASSISTANT: "model", SYSTEM: "system", DEVE
 
 
 def _render_turn(turn: MeantTurn) -> list[Json]:
-    parts = render_list([_part(piece) for piece in turn.pieces])
+    parts = render_list([_render_part(piece) for piece in turn.pieces])
     return [render_object({"role": quote(turn.role_name(_ROLES)), "parts": parts})]
 
 
-def _part(piece: MeantPart) -> Json:
+def _render_part(piece: MeantPart) -> Json:
     part = piece.meant
     if type(part) is Result and piece.kept is not None:
-        return _named(piece.kept, part)
+        return _name_response(piece.kept, part)
     if piece.kept is not None or part is None:
         return piece.kept or b"{}"
     out: Pieces = []
@@ -245,7 +245,7 @@ def _part(piece: MeantPart) -> Json:
     return b"".join(out)
 
 
-def _named(kept: Json, result: Result) -> Json:
+def _name_response(kept: Json, result: Result) -> Json:
     """A response with the name of the tool that it comes from."""
     fields = fields_of(kept) or {}
     key = next((key for key in fields if camel(key) == "functionResponse"), "")

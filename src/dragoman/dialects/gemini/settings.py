@@ -41,7 +41,7 @@ from dragoman.dialects.shared.setting_table import (
     number,
     word,
 )
-from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, join_misses, setting_members
 from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object
@@ -174,13 +174,13 @@ def _parse_calling(raw: Json) -> ParsedMember:
     return ({"tool_choice": choice} if choice is not None else {}), rest
 
 
-def _own_choice(raw: Json) -> ToolChoice | None:
+def _parse_own_choice(raw: Json) -> ToolChoice | None:
     """Any tool config with a member of Gemini's own is left alone."""
     own = raw[:1] == b"{" and not open_camel(raw, "/toolConfig").keys().isdisjoint(_CONFIGS)
     return ToolChoice(ChoiceMode.AUTO) if own else None
 
 
-def _written_choice(choice: ToolChoice) -> Json | None:
+def _render_whole_choice(choice: ToolChoice) -> Json | None:
     written = render_choice(choice, {})
     return None if written is None else b'{"functionCallingConfig":' + written + b"}"
 
@@ -280,8 +280,8 @@ SETTINGS = SettingTable(
     ),
     stop="",
     stop_listed=False,
-    parse_choice=_own_choice,
-    render_choice=_written_choice,
+    parse_choice=_parse_own_choice,
+    render_choice=_render_whole_choice,
     choice="toolConfig",
     odd_form=(),
 )
@@ -313,7 +313,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED, nulls=True))
     found = parse_tools(bytes(source.get("tools", b"")))
-    near_misses = joined_misses(found.misses, misses)
+    near_misses = join_misses(found.misses, misses)
     return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 
@@ -323,7 +323,7 @@ def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Nea
     members, moved = _fit_names(members)
     found, extras = SETTINGS.parse(members)
     gather_thinking(found)
-    return Settings(**found), extras_of(NAME, extras), joined_misses(misses, moved)
+    return Settings(**found), extras_of(NAME, extras), join_misses(misses, moved)
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

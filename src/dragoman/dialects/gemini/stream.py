@@ -167,7 +167,7 @@ class GeminiStreamRenderer(PartBuilder, StreamOutput):
         json = self._waiting.pop(choice)
         if choice in self._logprobs:
             tokens = self._logprobs.pop(choice)
-            candidate = {"content": _content(json), "index": b"%d" % choice, "logprobsResult": tokens}
+            candidate = {"content": _render_content(json), "index": b"%d" % choice, "logprobsResult": tokens}
             self._chunk({"candidates": b"[" + render_object(candidate) + b"]"})
             return
         if self._array:
@@ -197,7 +197,7 @@ class GeminiStreamRenderer(PartBuilder, StreamOutput):
                 continue
             if choice in self._logprobs:
                 fields["logprobsResult"] = self._logprobs.pop(choice)
-            content = _content(self._waiting.pop(choice)) if choice in self._waiting else _NO_PARTS
+            content = _render_content(self._waiting.pop(choice)) if choice in self._waiting else _NO_PARTS
             candidates.append(render_object({"content": content, **fields}))
         if candidates:
             last["candidates"] = b"[" + b",".join(candidates) + b"]"
@@ -227,7 +227,7 @@ class GeminiStreamRenderer(PartBuilder, StreamOutput):
 _NO_PARTS = b'{"role":"model"}'
 
 
-def _content(part: Json) -> bytes:
+def _render_content(part: Json) -> bytes:
     return b'{"parts":[%b],"role":"model"}' % part
 
 

@@ -174,7 +174,7 @@ def parse_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
     """The choice in a `functionCallingConfig`, and its other members."""
     wire = open_camel(raw, "/toolConfig/functionCallingConfig")
     rest = dict(wire)
-    mode = _mode(rest.pop("mode", b""))
+    mode = _find_mode(rest.pop("mode", b""))
     names = _names(rest.pop("allowedFunctionNames", b"[]"))
     if mode is None and not names:
         return None, rest
@@ -188,7 +188,7 @@ def parse_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN), {}
 
 
-def _mode(raw: bytes) -> str | None:
+def _find_mode(raw: bytes) -> str | None:
     mode = unquote(raw).upper() if raw[:1] == b'"' else None
     return None if mode == "MODE_UNSPECIFIED" else mode
 
@@ -268,11 +268,11 @@ def _from_proto(node: Any) -> Any:
         elif name == "ref" and isinstance(value, str):
             out["$ref"] = value.replace("#/defs/", "#/$defs/", 1)
         else:
-            out[_NAMES.get(name, name)] = _children(name, value, _from_proto)
-    return _made_nullable(out) if nullable else out
+            out[_NAMES.get(name, name)] = _walk_children(name, value, _from_proto)
+    return _make_nullable(out) if nullable else out
 
 
-def _made_nullable(node: dict[str, Any]) -> dict[str, Any]:
+def _make_nullable(node: dict[str, Any]) -> dict[str, Any]:
     """Null as one of the types or of the alternatives; `nullable` stays if there are neither."""
     kind, choices = node.get("type"), node.get("anyOf")
     if isinstance(kind, str):
@@ -288,7 +288,7 @@ def _made_nullable(node: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
-def _children(name: str, value: Any, walk: Walk) -> Any:
+def _walk_children(name: str, value: Any, walk: Walk) -> Any:
     """The schemas inside a keyword. A property may be named like a keyword, so only these places are walked."""
     if name in ("properties", "defs", "$defs") and isinstance(value, dict):
         return {key: walk(child) for key, child in value.items()}
@@ -306,19 +306,19 @@ def _to_proto(node: Any) -> Any:
     key: str
     for key, value in node.items():
         if key == "type":
-            _proto_type(value, out)
+            _put_type(value, out)
         elif key == "enum" and isinstance(value, list) and isinstance(node.get("type"), list):
             out[key] = _without_last(None, value)
         elif key == "anyOf" and isinstance(value, list):
-            _proto_choices(value, out)
+            _put_choices(value, out)
         elif key == "$ref" and isinstance(value, str):
             out["ref"] = value.replace("#/$defs/", "#/defs/", 1)
         else:
-            out[_PROTO_NAMES.get(key, key)] = _children(key, value, _to_proto)
+            out[_PROTO_NAMES.get(key, key)] = _walk_children(key, value, _to_proto)
     return out
 
 
-def _proto_type(value: Any, out: dict[str, Any]) -> None:
+def _put_type(value: Any, out: dict[str, Any]) -> None:
     match value:
         case str():
             out["type"] = value.upper()
@@ -331,7 +331,7 @@ def _proto_type(value: Any, out: dict[str, Any]) -> None:
             out["type"] = value
 
 
-def _proto_choices(choices: list[Any], out: dict[str, Any]) -> None:
+def _put_choices(choices: list[Any], out: dict[str, Any]) -> None:
     kept = _without_last(_NULL, choices)
     if len(kept) < len(choices):
         out["nullable"] = True
@@ -339,6 +339,6 @@ def _proto_choices(choices: list[Any], out: dict[str, Any]) -> None:
 
 
 def _without_last(unwanted: Any, values: list[Any]) -> list[Any]:
-    """The values without the last one, if `_made_nullable` has added it."""
+    """The values without the last one, if `_make_nullable` has added it."""
     kept = values[:-1]
     return kept if kept and values[-1] == unwanted and unwanted not in kept else values

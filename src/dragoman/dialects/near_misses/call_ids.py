@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from dragoman.conversation.parts import Call, Part, Result
-from dragoman.dialects.shared.parsing import made_id
+from dragoman.dialects.shared.parsing import make_id
 
 
 class CallIds:
@@ -48,7 +48,7 @@ class CallIds:
             self._calling = True
             self._turn += 1
             self._waiting, self._order, self._by_name = {}, deque(), {}
-        identity = call.id or (self._stranger() if self._strangers else "") or self._made(self._calls, call.name)
+        identity = call.id or (self._stranger() if self._strangers else "") or self._make(self._calls, call.name)
         self._waiting[identity] = call.name
         if (self._turn, identity) in self._claimed:
             return identity
@@ -72,11 +72,11 @@ class CallIds:
         name = self._waiting.pop(identity, "") or result.name or ""
         if not identity:
             self._orphans += 1
-            identity = self._made(-self._orphans, name)
+            identity = self._make(-self._orphans, name)
         return identity, name
 
-    def _made(self, ordinal: int, name: str) -> str:
-        identity = made_id(ordinal, name)
+    def _make(self, ordinal: int, name: str) -> str:
+        identity = make_id(ordinal, name)
         self.made.add(identity)
         return identity
 

@@ -31,7 +31,7 @@ class MeantItems(msgspec.Struct, frozen=True):
     """Ids of calls that are made up."""
 
 
-def meant_items(items: Sequence[Json | Raw], refused: Sequence[int], form: WireForm, member: str) -> MeantItems:
+def interpret_items(items: Sequence[Json | Raw], refused: Sequence[int], form: WireForm, member: str) -> MeantItems:
     """The items at the places that a strict parser refused. `member`: where the list stands."""
     unfit = [index for index in refused if not fits_loosely(bytes(items[index]), form)]
     turns: dict[int, _ItemTurn] = {}

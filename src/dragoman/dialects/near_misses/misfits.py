@@ -65,7 +65,7 @@ def without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimmed | No
         try:
             decode(raw)
         except msgspec.ValidationError as fault:
-            path, kind = _faulty_member(fault)
+            path, kind = _find_faulty_member(fault)
         except UNREADABLE:
             return None
         else:
@@ -97,7 +97,7 @@ def _is_content(path: list[str]) -> bool:
     return path[0] in _CONTENT_MEMBERS and path[-1] in _CONTENT_MEMBERS
 
 
-def _faulty_member(fault: msgspec.ValidationError) -> tuple[list[str], Miss]:
+def _find_faulty_member(fault: msgspec.ValidationError) -> tuple[list[str], Miss]:
     """The path of the member at fault. If a required one is missing, that is the object which lacks it."""
     path = make_malformed(fault).at.split("/")[1:]
     unknown = _UNKNOWN.match(str(fault))

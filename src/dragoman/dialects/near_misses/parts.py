@@ -108,13 +108,13 @@ def _parse_thought_mark(fields: Fields) -> Part | None:
 
 
 def _parse_thinking(fields: Fields) -> Part | None:
-    literal = first_of(fields, ("thinking", "reasoning", "text")) or _listed_words(fields)
+    literal = first_of(fields, ("thinking", "reasoning", "text")) or _list_words(fields)
     if literal is None or literal[:1] != b'"':
         return None
     return Reasoning(text=Text(literal), field="reasoning_content")
 
 
-def _listed_words(fields: Fields) -> Json | None:
+def _list_words(fields: Fields) -> Json | None:
     """The words of an item of Responses: its own, or those of its summary, which may be none."""
     for key in ("content", "summary"):
         words = [text_of((fields_of(one) or {}).get("text")) for one in items_of(fields.get(key)) or ()]

@@ -55,7 +55,7 @@ class SettingForm(msgspec.Struct, frozen=True):
     """Read members that are written in another form."""
 
 
-def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[NearMiss, ...]]:
+def interpret_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[NearMiss, ...]]:
     """The members as their dialect has them. The same ones if all fit."""
     given = {key for key, _ in members}
     _refuse_two_names(members, form)
@@ -99,17 +99,17 @@ def _parse_value(name: str, raw: Json, form: SettingForm, misses: list[NearMiss]
     if name == form.choice:
         meant, kind = _parse_choice(raw, form), Miss.CHOICE
     elif name == form.stop:
-        meant = meant_stop(raw, form.stop_listed)
+        meant = interpret_stop(raw, form.stop_listed)
     elif name in form.readers:
         meant = form.readers[name](raw)
     elif name in form.plain:
-        meant = meant_scalar(raw, form.plain[name][1])
+        meant = interpret_scalar(raw, form.plain[name][1])
     if meant is not raw:
         misses.append(NearMiss(kind, f"/{key}", members=(key, name)))
-    return meant if meant == b"null" or name not in form.shapes else _fitting(name, meant, form, misses, key)
+    return meant if meant == b"null" or name not in form.shapes else _fit_setting(name, meant, form, misses, key)
 
 
-def _fitting(name: str, raw: Json, form: SettingForm, misses: list[NearMiss], key: str) -> Json | None:
+def _fit_setting(name: str, raw: Json, form: SettingForm, misses: list[NearMiss], key: str) -> Json | None:
     """The value without what does not fit its shape; None if all of it is left out."""
     decode = form.shapes[name]
     trimmed = without_misfits(raw, decode)
@@ -159,7 +159,7 @@ def is_unlimited(raw: Json, at: str) -> bool:
     )
 
 
-def meant_scalar(raw: Json, decode: Callable[[Json], object]) -> Json:
+def interpret_scalar(raw: Json, decode: Callable[[Json], object]) -> Json:
     """A number or a truth value that was written as a text, and a whole number that was written with a fraction."""
     if raw[:1] == b'"' and decode in _LOOSE:
         return _unquote(raw, decode)
@@ -180,7 +180,7 @@ def _unquote(raw: Json, decode: Callable[[Json], object]) -> Json:
 _LOOSE = frozenset({decode_number, decode_whole, decode_flag})
 
 
-def meant_stop(raw: Json, listed: bool) -> Json:
+def interpret_stop(raw: Json, listed: bool) -> Json:
     """Stop sequences as a list of texts, if they must be one, and without those that are null."""
     if raw[:1] == b'"' and listed:
         return b"[" + raw + b"]"

@@ -81,7 +81,7 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
     """The tools of a list that may not fit its schema."""
     if raw == NULL:
         return MeantTools((), False, (_miss(Miss.NULL_TOOLS, form.place),))
-    numbered = numbered_items(raw) or _named_tools(raw)
+    numbered = numbered_items(raw) or _list_named_tools(raw)
     entries = items_of(raw) if numbered is None else [one for entry in numbered for one in items_of(entry) or [entry]]
     if entries is None and (raw[:1] != b"{" or not (form.takes_one or parse_any_tools(raw))):
         return MeantTools(*parse(raw))
@@ -105,7 +105,7 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
     return MeantTools(tuple([_place(tool, origins) for tool in tools]), empty, tuple(misses))
 
 
-def _named_tools(raw: Json) -> list[Json] | None:
+def _list_named_tools(raw: Json) -> list[Json] | None:
     """Tools in an object, each under its name, as the AI SDK keeps them."""
     fields = fields_of(raw)
     if not fields or parse_any_tools(raw) is not None:

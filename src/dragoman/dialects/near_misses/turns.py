@@ -207,7 +207,7 @@ class TurnReader:
             return MeantTurn(USER, [MeantPart(Text(item))], {})
         if item[:1] == b"[":
             return self._pair(item)
-        fields = self._unserialised(fields_of(item))
+        fields = self._unserialise(fields_of(item))
         if fields is None or fields.get("role", NULL)[:1] not in (b'"', b"n"):
             return None
         fields = self._with_role(fields)
@@ -217,7 +217,7 @@ class TurnReader:
             return None
         return self._message(fields)
 
-    def _unserialised(self, fields: Fields | None) -> Fields | None:
+    def _unserialise(self, fields: Fields | None) -> Fields | None:
         """The message in an object that LangChain serialised: its class is named by the last word of its id."""
         inner = fields_of(fields.get("kwargs")) if fields is not None and "lc" in fields else None
         if fields is None or inner is None:
@@ -319,7 +319,7 @@ class TurnReader:
         named = text_of(fields.get("role"))
         if not named:
             self._log.note(Miss.ROLE)
-            return _guessed_role(fields), ""
+            return _guess_role(fields), ""
         role = ROLES.get(named.lower())
         if role is None:
             return USER, named
@@ -398,14 +398,14 @@ class TurnReader:
         if self._form.fits_part(item, role):
             return MeantPart(parse_part_of_any(item), item, below)
         refuse_two_kinds(fields_of(item) or {}, self._log.at + below)
-        typed = self._typed(item, role, below)
+        typed = self._add_type(item, role, below)
         if typed is not None:
             self._log.note(Miss.PART, below)
             return MeantPart(parse_part_of_any(typed), typed, below)
         repaired = self._form.repair_part(item, below, self._log)
         if repaired is not None:
             return MeantPart(parse_part_of_any(repaired), repaired, below)
-        trimmed = self._trimmed(item, role, below)
+        trimmed = self._trim(item, role, below)
         if trimmed is not None:
             return MeantPart(parse_part_of_any(trimmed), trimmed, below)
         part = parse_part_of_any(item)
@@ -415,9 +415,9 @@ class TurnReader:
         if role in SYSTEM_ROLES and isinstance(part, (Call, Result, Reasoning)):
             return MeantPart(None, item, below)  # it is no text, and a rule leaves it out
         self._log.note(Miss.PART, below)
-        return MeantPart(self._settled(item, part, below), None, below)
+        return MeantPart(self._settle(item, part, below), None, below)
 
-    def _typed(self, item: Json, role: Role, below: str) -> Json | None:
+    def _add_type(self, item: Json, role: Role, below: str) -> Json | None:
         """A part without a type, with the only one that its other members leave. Raises MalformedRequest if these
         leave several."""
         fields = fields_of(item) if self._form.part_types else None
@@ -450,7 +450,7 @@ class TurnReader:
             if not at.endswith("/type"):
                 raise MalformedRequest(f"a part that cannot be read: {fault}", at=at) from None
 
-    def _trimmed(self, item: Json, role: Role, below: str) -> Json | None:
+    def _trim(self, item: Json, role: Role, below: str) -> Json | None:
         """A part of the dialect's own without members that do not fit, which are noted."""
         decode = self._form.decode_part
         trimmed = None if decode is None else without_misfits(item, lambda raw: decode(raw, role))
@@ -460,7 +460,7 @@ class TurnReader:
             self._log.note(misfit.kind, below + misfit.below, misfit.lost)
         return trimmed.raw
 
-    def _settled(self, item: Json, part: Part, below: str) -> Part:
+    def _settle(self, item: Json, part: Part, below: str) -> Part:
         """The part without what its new form has no place for, which is noted."""
         fields = fields_of(item) or {}
         lost = {key: value for key, value in fields.items() if key not in CONSUMED and value != NULL}
@@ -592,7 +592,7 @@ def _role_of(part: Part) -> Role:
     return TOOL if type(part) is Result else ASSISTANT if isinstance(part, (Call, Reasoning)) else USER
 
 
-def _guessed_role(fields: Fields) -> Role:
+def _guess_role(fields: Fields) -> Role:
     if first_of(fields, ("tool_call_id", "tool_use_id")) is not None:
         return TOOL
     return ASSISTANT if first_of(fields, ("tool_calls",)) is not None else USER

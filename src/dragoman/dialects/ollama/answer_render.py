@@ -271,10 +271,10 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
 
 def error_body(failure: Failure) -> bytes:
     """The body alone, which is also the last line of a stream that failed."""
-    return encode({"error": _error_message(failure)})
+    return encode({"error": _word_error(failure)})
 
 
-def _error_message(failure: Failure) -> str:
+def _word_error(failure: Failure) -> str:
     """For a conversation that is too long: Ollama's sentence with the known numbers, then the provider's own."""
     if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG_PROMPT):
         return failure.message

@@ -55,7 +55,7 @@ def _entry(model: ListedModel) -> dict[str, Any]:
     }
 
 
-def _model(model: ListedModel) -> dict[str, Any]:
+def _show_model(model: ListedModel) -> dict[str, Any]:
     """A model as `/api/show` shows it."""
     known: dict[str, Any] = {"general.architecture": _ARCHITECTURE}
     if model.context_window:
@@ -77,7 +77,7 @@ def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     return encode({"models": [_entry(model) for model in models]})
 
 
-OLLAMA_MODELS = ModelListing(_model, _render_models, shows_abilities=True)
+OLLAMA_MODELS = ModelListing(_show_model, _render_models, shows_abilities=True)
 
 
 _OWN = frozenset({"options", "keep_alive", "think", "format"})

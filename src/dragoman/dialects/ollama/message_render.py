@@ -67,10 +67,10 @@ def _render_thinking(thoughts: Sequence[Reasoning], out: Pieces) -> None:
 
 def _render_content(parts: Sequence[Part], out: Pieces) -> None:
     """Media, then one text."""
-    text = _only_text(parts)
+    text = _find_only_text(parts)
     if text is not None:
         out += (b',"content":', text.literal)
-    media = [_medium(part) for part in parts if type(part) is not Text]
+    media = [_render_medium(part) for part in parts if type(part) is not Text]
     if media:
         out += (b"" if text is not None else b',"content":""', b',"images":[')
         for place, literal in enumerate(media):
@@ -78,7 +78,7 @@ def _render_content(parts: Sequence[Part], out: Pieces) -> None:
         out.append(b"]")
 
 
-def _only_text(parts: Sequence[Part]) -> Text | None:
+def _find_only_text(parts: Sequence[Part]) -> Text | None:
     texts = [part for part in parts if type(part) is Text]
     if len(texts) > 1:
         raise Unrepresentable("several texts in one message of ollama")
@@ -90,7 +90,7 @@ def _only_text(parts: Sequence[Part]) -> Text | None:
     return only
 
 
-def _medium(part: Part) -> bytes:
+def _render_medium(part: Part) -> bytes:
     if not isinstance(part, Media) or part.kind not in _TAKEN or not isinstance(part.source, Inline):
         raise Unrepresentable(f"a part of kind {type(part).__name__} in a message of ollama")
     if part.hint is not None or part.extras is not None:

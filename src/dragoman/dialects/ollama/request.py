@@ -77,37 +77,37 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
 
 def _render_turn(turn: MeantTurn) -> list[Json]:
     """The results of a turn as messages of their own, then what else it says."""
-    results = [_plain_result(part) for part in turn.parts(Result)]
+    results = [_flatten_result(part) for part in turn.parts(Result)]
     others = [part for piece in turn.pieces if (part := piece.meant) is not None and type(part) is not Result]
     if any(piece.meant is None for piece in turn.pieces):
         raise Unrepresentable("a part that ollama does not have")
     messages = [Message(TOOL, tuple(results))] if results else []
     if others or not results:
-        messages.append(Message(_role(turn, others), _order(others), role_text=turn.role_text))
+        messages.append(Message(_find_role(turn, others), _put_in_order(others), role_text=turn.role_text))
     return render_items(messages, render_messages)
 
 
-def _role(turn: MeantTurn, parts: list[Part]) -> Role:
+def _find_role(turn: MeantTurn, parts: list[Part]) -> Role:
     called = any(type(part) is Call for part in parts)
     return ASSISTANT if called else USER if turn.role is TOOL else turn.role
 
 
-def _order(parts: list[Part]) -> tuple[Part, ...]:
+def _put_in_order(parts: list[Part]) -> tuple[Part, ...]:
     """Thinking, media, one text, calls."""
     thoughts = [part for part in parts if type(part) is Reasoning]
     calls = [whole_call(part) for part in parts if type(part) is Call]
-    return (*thoughts, *_one_text([part for part in parts if type(part) in (Media, Text)]), *calls)
+    return (*thoughts, *_join_texts([part for part in parts if type(part) in (Media, Text)]), *calls)
 
 
-def _one_text(parts: list[Part]) -> tuple[Part, ...]:
+def _join_texts(parts: list[Part]) -> tuple[Part, ...]:
     texts = [part.literal for part in parts if type(part) is Text]
     media = [part for part in parts if type(part) is not Text]
     return (*media, Text(joined("\n", texts))) if texts else tuple(media)
 
 
-def _plain_result(part: Part) -> Part:
+def _flatten_result(part: Part) -> Part:
     assert type(part) is Result
-    return replace(part, parts=_one_text(list(part.parts)))
+    return replace(part, parts=_join_texts(list(part.parts)))
 
 
 MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")

@@ -29,7 +29,7 @@ from dragoman.dialects.shared.setting_table import (
     open_members,
     whole,
 )
-from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, join_misses, setting_members
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list
 
@@ -156,7 +156,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
     found = parse_tools(bytes(source.get("tools", b"")))
-    near_misses = joined_misses(found.misses, misses, stream_misses(source))
+    near_misses = join_misses(found.misses, misses, stream_misses(source))
     return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 

@@ -223,7 +223,7 @@ class OpenChoice(msgspec.Struct):
             out.append(ReasoningDelta(self.index, self.part, EMPTY, ENCRYPTED))
         self.entry = None
 
-    def tagged(self, pieces: list[tuple[bool, str]], out: list[Event]) -> None:
+    def take_tagged(self, pieces: list[tuple[bool, str]], out: list[Event]) -> None:
         for thinking, text in pieces:
             part = self.enter(REASONING if thinking else TEXT, out)
             if thinking:
@@ -313,7 +313,7 @@ class OpenChoice(msgspec.Struct):
     def finish(self, out: list[Event]) -> None:
         """Everything that waited for the end of the choice, without the stop itself."""
         if self.tags is not None:
-            self.tagged(self.tags.close(), out)
+            self.take_tagged(self.tags.close(), out)
         self.leave(out)
         for call in sorted(self.calls.values(), key=_place):
             if not call.started:
@@ -393,7 +393,7 @@ class ChatAnswerParser(msgspec.Struct):
                 out.append(Failed(_TOO_MANY_CHOICES))
                 return True
             if self._take_choice(choice, wire, out, whole):
-                extras = _choice_extras(frame) if extras is None else extras
+                extras = _gather_choice_extras(frame) if extras is None else extras
                 choice.extras = extras.get(b"%d" % index, choice.extras)
         if self._surrogates.found:
             self._surrogates.mend(out, start)
@@ -483,7 +483,7 @@ class ChatAnswerParser(msgspec.Struct):
         if delta is not None:
             logprobs = None
             if len(wire.logprobs) > 4:  # neither absent nor null
-                logprobs = _token_logprobs(wire.logprobs)
+                logprobs = _find_token_logprobs(wire.logprobs)
             self._take_delta(choice, delta, logprobs, out, whole)
         elif wire.text is not ABSENT:
             # A server of the old completions API: the answer is plain text.
@@ -542,7 +542,7 @@ class ChatAnswerParser(msgspec.Struct):
 
     def _take_text(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
         if choice.tags is not None:
-            choice.tagged(choice.tags.feed(unquote(literal)), out)
+            choice.take_tagged(choice.tags.feed(unquote(literal)), out)
             return
         if choice.open != TEXT:
             choice.text_part = choice.begin(TEXT, out)
@@ -635,7 +635,7 @@ class ChatAnswerParser(msgspec.Struct):
             out.append(MediaDelta(choice.index, part, MediaKind.IMAGE, source.media_type, data, url=address))
 
 
-def _choice_extras(frame: bytes) -> Mapping[bytes, dict[str, Json]]:
+def _gather_choice_extras(frame: bytes) -> Mapping[bytes, dict[str, Json]]:
     """The members of each choice that are not read here, by the number of the choice."""
     found = {}
     for fields in decode_choices(frame).choices:
@@ -660,7 +660,7 @@ def failure_of(word: str, error: Json | None) -> Failure:
     return Failure(FailureKind.SERVER, f"The provider stopped with {word}.", 502)
 
 
-def _token_logprobs(raw: Raw) -> Json | None:
+def _find_token_logprobs(raw: Raw) -> Json | None:
     text = bytes(raw)
     if text[:1] != b"{":
         return None

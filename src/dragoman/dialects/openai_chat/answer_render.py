@@ -123,7 +123,7 @@ def render_answer(reply: Reply, context: AnswerContext) -> bytes:
             reply.created or context.created,
             quote(context.model or reply.model),
         ),
-        b",".join([_choice(index, choice, context) for index, choice in enumerate(reply.choices)]),
+        b",".join([_render_choice(index, choice, context) for index, choice in enumerate(reply.choices)]),
         b"]",
     ]
     if reply.usage is not None:
@@ -136,7 +136,7 @@ def render_answer(reply: Reply, context: AnswerContext) -> bytes:
     return b"".join(out)
 
 
-def _choice(index: int, choice: Choice, context: AnswerContext) -> bytes:
+def _render_choice(index: int, choice: Choice, context: AnswerContext) -> bytes:
     parts = _SortedParts(choice.parts, "functions" in context.request)
     reason = choice.stop or (Stop.CALLS if parts.calls else Stop.END)
     word = render_stop(reason, parts.legacy, bool(parts.refusals))
@@ -183,7 +183,7 @@ class _SortedParts:
         # A message has one place for the signature of a text. Further ones go into the reasoning details.
         thoughts = self.thoughts + [Reasoning(text=None, state=state) for state in signatures[1:]]
         if thoughts:
-            out.append(_reasoning(thoughts))
+            out.append(_render_reasoning(thoughts))
         out += (b',"refusal":', joined("", self.refusals) if self.refusals else b"null")
         notes = [note for part in self.notes if (note := render_annotation(part.json, part.origin)) is not None]
         if notes:
@@ -191,15 +191,15 @@ class _SortedParts:
         if signatures:
             out += (b',"extra_content":', render_signature(signatures[0]))
         if self.media:
-            out += _media(self.media)
+            out += _render_all_media(self.media)
         if self.calls:
-            out.append(_legacy_call(self.calls[0]) if self.legacy else _calls(self.calls))
+            out.append(_render_legacy_call(self.calls[0]) if self.legacy else _render_calls(self.calls))
         out.append(b"}")
         return b"".join(out)
 
     def _content(self) -> bytes:
         if len(self.content) > len(self.texts):
-            return b"[" + b",".join([_content_part(part) for part in self.content]) + b"]"
+            return b"[" + b",".join([_render_content_part(part) for part in self.content]) + b"]"
         if len(self.texts) == 1:
             return self.texts[0].literal
         if self.texts:
@@ -207,13 +207,13 @@ class _SortedParts:
         return b"null" if self.calls or self.refusals or self.media else EMPTY
 
 
-def _content_part(part: Part) -> bytes:
+def _render_content_part(part: Part) -> bytes:
     if isinstance(part, Opaque):
         return part.json
     return b'{"type":"text","text":' + part.literal + b"}" if isinstance(part, Text) else b"null"
 
 
-def _reasoning(thoughts: list[Reasoning]) -> bytes:
+def _render_reasoning(thoughts: list[Reasoning]) -> bytes:
     """The text where clients show it, and once more with its state as details if there is any."""
     texts = [part for part in thoughts if part.text is not None]
     out = b""
@@ -221,12 +221,12 @@ def _reasoning(thoughts: list[Reasoning]) -> bytes:
         literal = joined("", [part.text.literal for part in texts if part.text is not None])
         out = b"," + reasoning_field(texts[0].field) + literal
     if any(part.state is not None or is_detailed(part.field) for part in thoughts):
-        entries = [_entry(part, number) for number, part in enumerate(thoughts)]
+        entries = [_render_entry(part, number) for number, part in enumerate(thoughts)]
         out += b',"reasoning_details":[' + b",".join(entries) + b"]"
     return out
 
 
-def _entry(part: Reasoning, number: int) -> bytes:
+def _render_entry(part: Reasoning, number: int) -> bytes:
     kind = entry_type(part.field)
     literal = part.text.literal if part.text is not None else None
     if part.state is None:
@@ -234,11 +234,11 @@ def _entry(part: Reasoning, number: int) -> bytes:
     return render_state(part.state, literal, kind, number, streamed=False)
 
 
-def _calls(calls: list[Call]) -> bytes:
-    return b',"tool_calls":[' + b",".join([_call(call) for call in calls]) + b"]"
+def _render_calls(calls: list[Call]) -> bytes:
+    return b',"tool_calls":[' + b",".join([_render_call(call) for call in calls]) + b"]"
 
 
-def _call(call: Call) -> bytes:
+def _render_call(call: Call) -> bytes:
     kind, words = (b"custom", b"input") if call.custom else (b"function", b"arguments")
     signed = b"" if call.signature is None else b',"extra_content":' + render_signature(call.signature)
     return b'{"id":%b,"type":"%b","%b":{"name":%b,"%b":%b}%b}' % (
@@ -246,26 +246,26 @@ def _call(call: Call) -> bytes:
     )
 
 
-def _legacy_call(call: Call) -> bytes:
+def _render_legacy_call(call: Call) -> bytes:
     return b',"function_call":{"name":%b,"arguments":%b}' % (quote(call.name), text_of_arguments(call))
 
 
-def _media(media: list[Media]) -> list[bytes]:
+def _render_all_media(media: list[Media]) -> list[bytes]:
     sounds = [part for part in media if part.kind is MediaKind.AUDIO and isinstance(part.source, Inline)]
-    pictures = [_image(part) for part in media if part.kind is MediaKind.IMAGE]
-    out = [_sound(part) for part in sounds[:1]]
+    pictures = [_render_image(part) for part in media if part.kind is MediaKind.IMAGE]
+    out = [_render_sound(part) for part in sounds[:1]]
     if pictures:
         out.append(b',"images":[' + b",".join(pictures) + b"]")
     return out
 
 
-def _image(part: Media) -> bytes:
+def _render_image(part: Media) -> bytes:
     source = part.source
     data = source.data if isinstance(source, Inline) else EMPTY
     return render_image(source.media_type, data, source.url if isinstance(source, Remote) else "")
 
 
-def _sound(part: Media) -> bytes:
+def _render_sound(part: Media) -> bytes:
     """The first sound. The SDK's type requires an id and an expiry date."""
     data = part.source.data if isinstance(part.source, Inline) else EMPTY
     fields: dict[str, bytes] = {"id": EMPTY, "expires_at": b"0"}

@@ -75,7 +75,7 @@ from dragoman.dialects.shared.parsing import (
     extras_of,
     kind_of,
     link_literal,
-    made_id,
+    make_id,
     parse_headless,
     parse_headless_picture,
     parse_link,
@@ -234,7 +234,7 @@ def _identify(messages: list[ObservedMessage]) -> list[ObservedMessage]:
             if type(part) is Call:
                 calls += 1
                 if not part.id:
-                    part = replace(part, id=made_id(calls, part.name))
+                    part = replace(part, id=make_id(calls, part.name))
                 if part.wire_form == LEGACY:
                     legacy = part.id
             elif type(part) is Result and part.wire_form == LEGACY:
@@ -342,7 +342,7 @@ def _parse_pictures(raw: bytes) -> list[Part]:
 def _sign_text(parts: list[Part], extra_content: bytes) -> bool:
     """Put the signature of a message on its last text; one without parts has an empty one. False if there is no
     signature, or no text."""
-    signature = _signature(extra_content, {})
+    signature = _take_signature(extra_content, {})
     if signature is not None and not parts:
         parts.append(Text(b'""'))
     places = [number for number, part in enumerate(parts) if type(part) is Text]
@@ -389,7 +389,7 @@ def _parse_call(wire: ChatWireCall, number: int, extras: ExtraFields, index: int
         return Call(identity, name, arguments, None, custom)
     at = f"$.tool_calls[{number}]"
     fields = {**extras.get(at, {}), **extras.get(at + ".function", {})}
-    signature = _signature(bytes(wire.extra_content), fields)
+    signature = _take_signature(bytes(wire.extra_content), fields)
     return Call(
         identity,
         name,
@@ -457,23 +457,25 @@ def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...]
         value = getattr(wire, name)
         if value is UNSET or value is ABSENT:
             continue
-        text = bytes(value) if type(value) is Raw else b"null" if value is None else b"" if value else _raw_json(value)
+        text = (
+            bytes(value) if type(value) is Raw else b"null" if value is None else b"" if value else _json_again(value)
+        )
         if text in _HOLDS_NOTHING:
             fields[name] = text
         elif name in foreign:
-            fields[name] = text or _raw_json(value)
+            fields[name] = text or _json_again(value)
     return Extras(NAME, fields) if fields else None
 
 
-def _raw_json(value: Any) -> bytes:
+def _json_again(value: Any) -> bytes:
     """A decoded field as JSON again, without members that were absent."""
     if isinstance(value, list):
-        return b"[" + b",".join([_raw_json(item) for item in value]) + b"]"
+        return b"[" + b",".join([_json_again(item) for item in value]) + b"]"
     if not isinstance(value, msgspec.Struct):
         return bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
     found = {name: getattr(value, name) for name in value.__struct_fields__}
     return render_object(
-        {name: _raw_json(item) for name, item in found.items() if item is not None and item is not ABSENT}
+        {name: _json_again(item) for name, item in found.items() if item is not None and item is not ABSENT}
     )
 
 
@@ -496,7 +498,7 @@ _HOLDS_NOTHING = (b"null", b"[]", b"false")
 """`false` is a mark (`prefix`) that is not set."""
 
 
-def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
+def _take_signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
     """The signature of Google's. Anything else there is an extra field."""
     signature = parse_signature(extra_content, ORIGIN)
     if signature is None and extra_content:

@@ -72,12 +72,12 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         message = messages[start]
         start += 1
         if message.role is ASSISTANT:
-            _assistant(message, out)
+            _render_assistant(message, out)
         elif message.role is TOOL:
             for result in message.parts:
-                _result(result, out, named)
+                _render_result(result, out, named)
         else:
-            _plain(message, out)
+            _render_plain(message, out)
 
 
 def render_unnamed(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
@@ -88,14 +88,14 @@ def render_unnamed(messages: Sequence[Message], start: int, stop: int, out: Piec
     render_messages(messages, start, stop, out, False)
 
 
-def _plain(message: Message, out: Pieces) -> None:
+def _render_plain(message: Message, out: Pieces) -> None:
     role_text = message.role_text
     out.append(b',{"role":%b,"content":' % quote(role_text) if role_text else _HEADS[message.role])
-    _content(message.parts, message.listed, message.role, out)
-    _tail(message, out)
+    _render_any_content(message.parts, message.listed, message.role, out)
+    _render_tail(message, out)
 
 
-def _assistant(message: Message, out: Pieces) -> None:
+def _render_assistant(message: Message, out: Pieces) -> None:
     parts = message.parts
     content: list[Part] = []
     calls: list[Call] = []
@@ -120,30 +120,30 @@ def _assistant(message: Message, out: Pieces) -> None:
     out.append(b',{"role":"assistant"')
     if content or not (calls or others or pictures or (refusals and not message.listed)):
         out.append(b',"content":')
-        _content(tuple(content), message.listed, ASSISTANT, out)
+        _render_any_content(tuple(content), message.listed, ASSISTANT, out)
     elif message.blank:
         out += (b',"content":', message.blank)
     elif not calls:
         out.append(b',"content":null')
     if refusals and not message.listed:
         out += (b',"refusal":', joined("\n", [part.literal for part in refusals]))
-    _reasoning(thoughts, out)
+    _render_reasoning(thoughts, out)
     _others(others, out)
     if pictures:
         out.append(b',"images":')
-        _content(pictures, True, ASSISTANT, out)
+        _render_any_content(pictures, True, ASSISTANT, out)
     signatures = [part.signature for part in content if type(part) is Text and part.signature is not None]
     extras = message.extras
     if signatures:
         extras = _signature(signatures[-1], extras, out)
-    _calls(calls, out)
+    _render_calls(calls, out)
     if message.prefill:
         out.append(b',"%b":true' % message.prefill.encode())
     if extras is not None:
         written = {_member_of(part) for part in parts} | ({message.prefill} if message.prefill else set())
         fields = {key: value for key, value in extras.fields.items() if key not in written}
         message = replace(message, extras=replace(extras, fields=fields))
-    _tail(message, out)
+    _render_tail(message, out)
 
 
 def _member_of(part: Part) -> str:
@@ -159,7 +159,7 @@ def _member_of(part: Part) -> str:
     return "annotations" if type(part) is Citation else "refusal" if type(part) is Refusal else "content"
 
 
-def _content(parts: Sequence[Part], listed: bool, role: Role, out: Pieces) -> None:
+def _render_any_content(parts: Sequence[Part], listed: bool, role: Role, out: Pieces) -> None:
     """A string for one plain text, else a list."""
     if not parts:
         out.append(b"[]" if listed else EMPTY if role is TOOL else b"null")
@@ -171,7 +171,7 @@ def _content(parts: Sequence[Part], listed: bool, role: Role, out: Pieces) -> No
     render_each(parts, render_part, out)
 
 
-def _tail(message: Message, out: Pieces) -> None:
+def _render_tail(message: Message, out: Pieces) -> None:
     if message.name is not None:
         out += (b',"name":', quote(message.name))
     if message.hint is not None:
@@ -179,17 +179,17 @@ def _tail(message: Message, out: Pieces) -> None:
     end_object(message.extras, NAME, out)
 
 
-def _reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
+def _render_reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
     for field in _PLAIN_THOUGHTS:
         texts = [part.text.literal for part in thoughts if part.field == field and part.text is not None]
         if texts:
             out += (b',"%b":' % field.encode(), joined("\n", texts))
     details = [part for part in thoughts if part.field not in _PLAIN_THOUGHTS]
     if details:
-        out += (b',"reasoning_details":[', b",".join([_detail(part) for part in details]), b"]")
+        out += (b',"reasoning_details":[', b",".join([_render_detail(part) for part in details]), b"]")
 
 
-def _detail(part: Reasoning) -> bytes:
+def _render_detail(part: Reasoning) -> bytes:
     """An entry as it came, or one made for reasoning of another dialect."""
     held = part.state
     if held is not None and held.kind == StateKind.DETAIL:
@@ -211,7 +211,7 @@ def _others(others: list[Part], out: Pieces) -> None:
         out += (b',"annotations":[', b",".join(notes), b"]")
 
 
-def _calls(calls: list[Call], out: Pieces) -> None:
+def _render_calls(calls: list[Call], out: Pieces) -> None:
     mark = b',"tool_calls":['
     for call in calls:
         if call.wire_form == LEGACY:
@@ -253,7 +253,7 @@ def _signature(state: Opaque, extras: Extras | None, out: Pieces) -> Extras | No
     return None if extras is None else replace(extras, fields=fields)
 
 
-def _result(part: Part, out: Pieces, named: bool) -> None:
+def _render_result(part: Part, out: Pieces, named: bool) -> None:
     if not isinstance(part, Result):
         raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
     if part.hint is not None and part.parts and not named:
@@ -272,7 +272,7 @@ def _result(part: Part, out: Pieces, named: bool) -> None:
     ):
         out.append(parts[0].literal)
     else:
-        _content(parts, part.listed, TOOL, out)
+        _render_any_content(parts, part.listed, TOOL, out)
     if named and part.name is not None and part.wire_form != LEGACY:
         out += (b',"name":', quote(part.name))
     if part.hint is not None:
@@ -318,7 +318,7 @@ def _render_media(part: Media, out: Pieces) -> None:
     elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)) and part.wire_form != DOCUMENT_URL:
         _render_file(part, source, out)
     elif kind in _LINKED and isinstance(source, (Inline, Remote)):
-        _render_link(part, _url_of(part, source), out)
+        _render_link(part, _render_url(part, source), out)
     else:
         raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in Chat content")
 
@@ -338,7 +338,7 @@ def _render_sound(part: Media, out: Pieces) -> None:
     out.append(b"}")
 
 
-def _url_of(part: Media, source: Inline | Remote) -> tuple[bytes | memoryview, ...]:
+def _render_url(part: Media, source: Inline | Remote) -> tuple[bytes | memoryview, ...]:
     if isinstance(source, Inline):
         return (source.data,) if part.wire_form == HEADLESS else data_url(source)
     return (quote(source.url),)

@@ -73,10 +73,10 @@ def parse_entries(raw: bytes) -> list[ReasoningEntry]:
         found = [decode_members(item) for item in decode_items(raw) if bytes(item)[:1] == b"{"]
     except UNREADABLE:
         return []
-    return [entry for entry in map(_entry, found) if entry is not None]
+    return [entry for entry in map(_parse_entry, found) if entry is not None]
 
 
-def _entry(found: dict[str, Raw]) -> ReasoningEntry | None:
+def _parse_entry(found: dict[str, Raw]) -> ReasoningEntry | None:
     fields = {key: bytes(value) for key, value in found.items() if bytes(value) != b"null"}
     kind = unquote(fields["type"]) if fields.get("type", b"")[:1] == b'"' else ""
     if kind not in KINDS:
@@ -148,7 +148,7 @@ def render_piece(kind: str, literal: bytes, number: int) -> Json:
 def render_state(state: Opaque, text: bytes | None, kind: str, number: int, streamed: bool) -> Json:
     """An entry with its state. `streamed`: its text has been sent before, in pieces."""
     if state.kind == StateKind.DETAIL and state.origin.dialect == NAME:
-        return _own_entry(state, number, streamed)
+        return _render_own_entry(state, number, streamed)
     sealed = quote(seal(state))
     if text is None:
         return b'{"type":"reasoning.encrypted","data":%b,"format":"dragoman","index":%d}' % (sealed, number)
@@ -156,7 +156,7 @@ def render_state(state: Opaque, text: bytes | None, kind: str, number: int, stre
     return b'{"type":"%b",%b"signature":%b,"format":"dragoman","index":%d}' % (kind.encode(), words, sealed, number)
 
 
-def _own_entry(state: Opaque, number: int, streamed: bool) -> Json:
+def _render_own_entry(state: Opaque, number: int, streamed: bool) -> Json:
     fields = {key: bytes(value) for key, value in decode_members(state.json).items()}
     if streamed and not {"text", "summary"}.isdisjoint(fields):
         fields = {key: value for key, value in fields.items() if key not in ("text", "summary")}
@@ -184,13 +184,13 @@ class ThinkTags:
         self._held = ""
         pieces: list[tuple[bool, str]] = []
         if self._state == "before":
-            text = self._opened(text)
+            text = self._open(text)
         if self._state == "opened":
             text = text.lstrip("\n")
             if text:
                 self._state = "inside"
         if self._state == "inside":
-            text = self._closed(text, pieces)
+            text = self._close(text, pieces)
         if self._state == "after":
             text = text.lstrip("\n")
             if text:
@@ -204,7 +204,7 @@ class ThinkTags:
         held, self._held = self._held, ""
         return [(self._state == "inside", held)] if held else []
 
-    def _opened(self, text: str) -> str:
+    def _open(self, text: str) -> str:
         start = text.lstrip()
         if start.startswith(_OPEN):
             self._state = "opened"
@@ -215,20 +215,20 @@ class ThinkTags:
         self._state = "answer"
         return text
 
-    def _closed(self, text: str, pieces: list[tuple[bool, str]]) -> str:
+    def _close(self, text: str, pieces: list[tuple[bool, str]]) -> str:
         thought, tag, rest = text.partition(_CLOSE)
         if tag:
             self._state = "after"
             thought = thought.rstrip("\n")
         else:
-            keep = _overlap(thought)
+            keep = _count_overlap(thought)
             self._held, thought = thought[len(thought) - keep :], thought[: len(thought) - keep]
         if thought:
             pieces.append((True, thought))
         return rest
 
 
-def _overlap(text: str) -> int:
+def _count_overlap(text: str) -> int:
     """How many characters at the end may still become the closing tag, with the line ends before it."""
     for size in range(min(len(_CLOSE) - 1, len(text)), 0, -1):
         if text.endswith(_CLOSE[:size]):

@@ -208,7 +208,7 @@ class MisreadChunks(msgspec.Struct):
                 failure = failure_of(word, msgspec.json.encode(choice["error"]) if choice.get("error") else None)
                 return [self._name_provider({**chunk, "error": error_object(failure, failure.message)}, failure.raw)]
         split = _split_calls(chunk)
-        return [{**piece, "choices": [self._shown(choice) for choice in piece["choices"]]} for piece in split]
+        return [{**piece, "choices": [self._show(choice) for choice in piece["choices"]]} for piece in split]
 
     def _name_provider(self, chunk: dict[str, Any], raw: bytes) -> dict[str, Any]:
         """A chunk that holds an error, with what all errors tell of the provider."""
@@ -219,7 +219,7 @@ class MisreadChunks(msgspec.Struct):
         metadata |= own if isinstance(own := error.get("metadata"), dict) else {}
         return {**chunk, "error": {**error, "metadata": metadata}}
 
-    def _shown(self, choice: dict[str, Any]) -> dict[str, Any]:
+    def _show(self, choice: dict[str, Any]) -> dict[str, Any]:
         place, word = choice["index"], choice.get("finish_reason")
         if isinstance(word, str) and word:
             if place in self.stopped and word in (self.stopped[place], "stop"):

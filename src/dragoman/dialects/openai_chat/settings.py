@@ -45,7 +45,7 @@ from dragoman.dialects.shared.setting_table import (
     whole,
     word,
 )
-from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, join_misses, setting_members
 from dragoman.dialects.shared.wire_schema import needing, open_decoder
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
@@ -105,7 +105,7 @@ def _parse_template(raw: Json) -> ParsedMember:
     return {"thinking.on": switches == {b"true"}}, {name: bytes(value) for name, value in wire.items()}
 
 
-def _template_fields(raw: Json) -> list[str]:
+def _find_template_fields(raw: Json) -> list[str]:
     wire = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     return [f"{_TEMPLATE}.{name}" for name in _TEMPLATE_SWITCHES if name in wire]
 
@@ -269,7 +269,7 @@ def _shape_choice(raw: Json) -> object:
     return found
 
 
-def _own_choice(raw: Json) -> ToolChoice | None:
+def _parse_own_choice(raw: Json) -> ToolChoice | None:
     found: ToolChoice = _parse_choice(raw)[0]["tool_choice"]
     return found
 
@@ -343,7 +343,7 @@ def _render_format(form: ResponseFormat | None) -> Json | None:
     return b'{"type":"json_schema","json_schema":' + render_object(schema) + b"}"
 
 
-def _meant_format(raw: Json) -> Json:
+def _interpret_format(raw: Json) -> Json:
     """The format of the answer that is meant: a bare word, a schema beside its type, or one without a name."""
     fields = fields_of(raw)
     if fields is None:
@@ -437,7 +437,7 @@ SETTINGS = SettingTable(
             holds={"response_format": ""},
             names=("responseFormat",),
             shape=needing(ChatFormat, "json_schema", "json_schema"),
-            meant=_meant_format,
+            meant=_interpret_format,
         ),
         SettingObject(
             member="logit_bias",
@@ -448,7 +448,7 @@ SETTINGS = SettingTable(
     ),
     stop="stop",
     stop_listed=False,
-    parse_choice=_own_choice,
+    parse_choice=_parse_own_choice,
     render_choice=_render_choice,
 )
 PLACES = SETTINGS.places(
@@ -467,7 +467,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
         members = (*members, ("functions", b"null"))
     settings, extras, misses, usage = parse_settings(members)
     found = parse_tools(source)
-    near_misses = joined_misses(found.misses, misses) if found.misses else misses
+    near_misses = join_misses(found.misses, misses) if found.misses else misses
     return TopLevel(settings, found.tools, extras, found.empty, None, include_usage=usage, near_misses=near_misses)
 
 
@@ -478,7 +478,7 @@ def parse_settings(given: Members) -> tuple[Settings, Extras | None, tuple[NearM
     settings, extras, misses = _parse_settings(tuple([one for one in given if one[0] not in STREAM_MEMBERS]))
     stream = {name: Raw(value) for name, value in given if name in STREAM_MEMBERS}
     odd = option_misses(stream, _open_stream_options)
-    options = _stream_options(stream)
+    options = _parse_stream_options(stream)
     usage = options.pop("include_usage", b"") == b"true"
     if options and not odd:
         fields = {f"{_OPTIONS}.{name}": value for name, value in options.items()}
@@ -495,7 +495,7 @@ def _parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Ne
     used = [key for key, _ in members if key in THINKING_FIELDS and key in given and key not in extras]
     template = dict(members).get(_TEMPLATE)
     if template is not None and template != b"null" and _TEMPLATE not in extras:
-        used += _template_fields(template)
+        used += _find_template_fields(template)
     gather_thinking(found, wire_form=" ".join(used))
     return Settings(**found), extras_of(NAME, extras), misses
 
@@ -503,7 +503,7 @@ def _parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Ne
 _open_stream_options = open_decoder(ChatStreamOptions)
 
 
-def _stream_options(source: Mapping[str, Raw]) -> dict[str, Json]:
+def _parse_stream_options(source: Mapping[str, Raw]) -> dict[str, Json]:
     """The members of the options of a stream."""
     raw = bytes(source.get(_OPTIONS, b""))
     return {name: bytes(value) for name, value in split_members(raw).items()} if raw[:1] == b"{" else {}

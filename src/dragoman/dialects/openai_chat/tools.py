@@ -220,7 +220,7 @@ def _schema(raw: Raw) -> Json | None:
     return None if text in (b"", b"null") else text
 
 
-def _tool_members(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
+def _render_members(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
     """The tools by the member that holds them: `tools`, or the older `functions`."""
     groups: dict[str, list[Json]] = {}
     for tool in tools:
@@ -230,7 +230,7 @@ def _tool_members(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
     return {key: b"[" + b",".join(written) + b"]" for key, written in groups.items()}
 
 
-render_tools = IdentityCache(_tool_members)
+render_tools = IdentityCache(_render_members)
 
 
 def render_tool(tool: Tool | NativeTool) -> Json:

@@ -164,7 +164,7 @@ class _GrowingItem:
 _BEYOND = -1
 
 
-def _strays(item: _GrowingItem, sizes: list[int]) -> dict[int, list[int]]:
+def _find_strays(item: _GrowingItem, sizes: list[int]) -> dict[int, list[int]]:
     """The contents that were streamed under an index which is not theirs in the end, by their size; those under an
     index of no content as `_BEYOND`. The first one is last."""
     strays: dict[int, list[int]] = {}
@@ -447,7 +447,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
     def _finish_message(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         contents = _contents(item.get("content", b""))
         sizes = [max(len(content.get("text", b"")) - 2, 0) for content in contents]
-        strays = _strays(found, sizes)
+        strays = _find_strays(found, sizes)
         for index, content in enumerate(contents):
             if index not in found.parts and (waiting := strays.get(sizes[index]) or strays.get(_BEYOND)):
                 _adopt(found, index, waiting.pop())

@@ -148,11 +148,11 @@ def repeated_members(request: Mapping[str, Json]) -> dict[str, Json]:
     return given
 
 
-def _reasoning(given: Json) -> Json:
+def _render_summary(given: Json) -> Json:
     return _with_defaults(given, {"effort": b"null", "summary": b"null"})
 
 
-def _text(given: Json) -> Json:
+def _render_text(given: Json) -> Json:
     return _with_defaults(given, {"format": b'{"type":"text"}'})
 
 
@@ -167,10 +167,10 @@ def complete_tools(given: bytes) -> Json:
         tools = decode_items(given)
     except UNREADABLE:
         return given
-    return render_list([_tool(bytes(tool)) for tool in tools])
+    return render_list([_render_tool(bytes(tool)) for tool in tools])
 
 
-def _tool(given: Json) -> Json:
+def _render_tool(given: Json) -> Json:
     """A tool. Only functions have members that the SDK's types require and a request may leave out. What is for a
     server of tools alone is not repeated."""
     if b'"mcp"' in given:
@@ -212,8 +212,8 @@ def _with_defaults(given: Json, defaults: Mapping[str, Json], kind: bytes = b"")
 
 
 _REPEATED: Mapping[str, Callable[[Json], Json]] = {
-    "reasoning": _reasoning,
-    "text": _text,
+    "reasoning": _render_summary,
+    "text": _render_text,
     "tools": _tools,
     "tool_choice": lambda given: _flatten(bytes(given)),
 }
@@ -369,7 +369,7 @@ _TOO_LONG = "exceeds the context window"
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
-    error = error_object(failure, _error_message(failure))
+    error = error_object(failure, _word_error(failure))
     if failure.type in _PLAN_LIMITS:
         found = provider_error(failure.raw)
         error |= {name: found[name] for name in _PLAN_MEMBERS if isinstance(found, dict) and name in found}
@@ -378,19 +378,19 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
 
 def response_error(failure: Failure) -> bytes:
     """The `error` of a failed response, which always has a code."""
-    error = error_object(failure, _error_message(failure))
+    error = error_object(failure, _word_error(failure))
     code = _INVALID if failure.kind in _REFUSALS else error["code"]
     return encode({"code": code or _INVALID, "message": error["message"]})
 
 
 def error_event(failure: Failure, number: int) -> bytes:
     """The `error` event: flat as documented, and with the object that OpenAI really sends."""
-    error = error_object(failure, _error_message(failure))
+    error = error_object(failure, _word_error(failure))
     flat = {"code": error["code"], "message": error["message"], "param": error["param"]}
     return encode({"type": "error", "sequence_number": number, **flat, "error": error})
 
 
-def _error_message(failure: Failure) -> str:
+def _word_error(failure: Failure) -> str:
     """The provider's message. For a conversation that is too long, with the sentence that agents look for."""
     if failure.kind is not FailureKind.CONTEXT_LENGTH or _TOO_LONG in failure.message:
         return failure.message

@@ -85,7 +85,7 @@ from dragoman.dialects.shared.parsing import (
     decode_known,
     extras_of,
     link_literal,
-    made_id,
+    make_id,
     parse_headless,
     parse_headless_picture,
     parse_link,
@@ -492,7 +492,7 @@ def _parse_odd_call(item: _OddItem) -> ObservedMessage:
         raise MalformedRequest("a call without the name of its tool", at=f"{item.at}/name")
     raw = item.take("input" if custom else "arguments")
     arguments = _parse_arguments(raw) if not custom else EMPTY if raw in NOTHING else raw
-    call = Call(identity or made_id(item.index + 1, name), name, arguments, custom=custom, extras=item.extras())
+    call = Call(identity or make_id(item.index + 1, name), name, arguments, custom=custom, extras=item.extras())
     return observe_message(Message(ASSISTANT, (call,), item.index))
 
 

@@ -234,7 +234,7 @@ def parse_approval(block: Opaque) -> Approval | None:
 
 def render_approval(run: ToolRun) -> Opaque:
     asked = {"name": run.name, "arguments": (run.arguments or b"{}").decode(), "server_label": run.server}
-    return _item({"id": vendor_id("mcpr_", run.id), "type": _QUESTION, **asked})
+    return _make_item({"id": vendor_id("mcpr_", run.id), "type": _QUESTION, **asked})
 
 
 _QUESTION, _ANSWER = "mcp_approval_request", "mcp_approval_response"
@@ -243,7 +243,7 @@ _LISTING = "mcp_list_tools"
 
 def render_listing(identity: str, label: str, tools: Sequence[Tool]) -> Opaque:
     wire = {"id": vendor_id("mcpl_", identity), "type": _LISTING, "server_label": label}
-    return _item({**wire, "tools": [_render_listed(tool) for tool in tools], "error": None})
+    return _make_item({**wire, "tools": [_render_listed(tool) for tool in tools], "error": None})
 
 
 def _render_listed(tool: Tool) -> Members:
@@ -295,10 +295,10 @@ def render_run(run: ToolRun) -> tuple[Opaque, ...]:
             return _render_search(run, arguments)
         case _:
             return ()
-    return (_item(wire),)
+    return (_make_item(wire),)
 
 
-def _item(wire: Members) -> Opaque:
+def _make_item(wire: Members) -> Opaque:
     return Opaque(kind=wire["type"], json=encode(wire), origin=ORIGIN)
 
 
@@ -345,7 +345,7 @@ def _render_search(run: ToolRun, arguments: Members) -> tuple[Opaque, ...]:
     found = [open_block(render_function(tool)) for tool in run.tools]
     call = {"id": vendor_id("tsc_", run.id), "type": "tool_search_call", **shared, "arguments": arguments}
     result = {"id": vendor_id("tso_", run.id), "type": "tool_search_output", **shared, "tools": found}
-    return _item(call), _item(result)
+    return _make_item(call), _make_item(result)
 
 
 # Streams

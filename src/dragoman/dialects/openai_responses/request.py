@@ -94,12 +94,12 @@ def render_request(conversation: Conversation, options: RenderOptions, ask: Ask 
     if ask is None:
         return render_body(LAYOUT, conversation, options)
     if conversation.messages is not ask.conversation.messages:
-        items = _listed(bytes(ask.members.get("input", b"")))
+        items = _list_items(bytes(ask.members.get("input", b"")))
         ask = replace(ask, members={**ask.members, "input": items})
     return amend_body(LAYOUT, ask, conversation, options)
 
 
-def _listed(raw: bytes) -> bytes:
+def _list_items(raw: bytes) -> bytes:
     """The input as a list of items, so that single items of it can be amended."""
     if raw[:1] == b'"':
         return b'[{"type":"message","role":"user","content":' + raw + b"}]"
@@ -118,30 +118,30 @@ def _messages(turn: MeantTurn) -> list[Message]:
     """Runs of results, of the model's parts and of the user's."""
     found: list[Message] = []
     run: list[Part] = []
-    role, usual = turn.role, _speaker(turn)
+    role, usual = turn.role, _find_speaker(turn)
     for piece in turn.pieces:
-        part = _part(piece)
+        part = _interpret_part(piece)
         speaker = TOOL if type(part) is Result else ASSISTANT if isinstance(part, (Call, Reasoning)) else usual
         if run and speaker is not role:
-            found.append(_message(role, run, turn))
+            found.append(_make_message(role, run, turn))
             run = []
         role = speaker
         run.append(part)
-    return [*found, _message(role, run, turn)]
+    return [*found, _make_message(role, run, turn)]
 
 
-def _speaker(turn: MeantTurn) -> Role:
+def _find_speaker(turn: MeantTurn) -> Role:
     """Whose words those of a turn are."""
     called = any(type(piece.meant) is Call for piece in turn.pieces)
     return ASSISTANT if called else USER if turn.role is TOOL else turn.role
 
 
-def _message(role: Role, parts: list[Part], turn: MeantTurn) -> Message:
+def _make_message(role: Role, parts: list[Part], turn: MeantTurn) -> Message:
     listed = turn.listed and role is not ASSISTANT and role is not TOOL
     return Message(role, tuple(parts), listed=listed, inline=role is SYSTEM, role_text=turn.role_text)
 
 
-def _part(piece: MeantPart) -> Part:
+def _interpret_part(piece: MeantPart) -> Part:
     if piece.kept is not None:
         return parse_part(piece.kept, "/0")
     assert piece.meant is not None

@@ -47,7 +47,7 @@ from dragoman.dialects.shared.top_level import (
     ParsedMember,
     Tools,
     TopLevel,
-    joined_misses,
+    join_misses,
     setting_members,
 )
 from dragoman.dialects.shared.wire_schema import needing, open_decoder
@@ -143,7 +143,7 @@ def _shape_text(raw: Json) -> object:
     return found
 
 
-def _meant_text(raw: Json) -> Json:
+def _interpret_text(raw: Json) -> Json:
     """A schema that has no name gets one. One in Chat's form stands in an object of its own."""
     fields = fields_of(raw) or {}
     form = fields_of(fields.get("format"))
@@ -181,20 +181,20 @@ def _named_choice(raw: bytes, wire: Any) -> ToolChoice:
             return ToolChoice(ChoiceMode.NAMED, (name,))
         case {"type": "allowed_tools", "mode": str() as mode, "tools": list() as tools, **rest} if not rest:
             if all(isinstance(tool, dict) and isinstance(tool.get("type"), str) for tool in tools):
-                return _allowance(mode, tools)
+                return _parse_allowance(mode, tools)
         case {"type": str() as kind, **rest} if not rest:
             return ToolChoice(ChoiceMode.NATIVE, choice_names(kind), json=raw, origin=ORIGIN)
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
 
-def _allowance(mode: str, tools: list[dict[str, Any]]) -> ToolChoice:
+def _parse_allowance(mode: str, tools: list[dict[str, Any]]) -> ToolChoice:
     names = tuple([str(tool.get("name")) for tool in tools if tool["type"] in _CALLABLE])
     vendor = tuple([(tool["type"], msgspec.json.encode(tool)) for tool in tools if tool["type"] not in _CALLABLE])
     origin = ORIGIN if vendor else None
     return ToolChoice(ChoiceMode.ALLOWED, names, mode == "required", origin=origin, vendor=vendor)
 
 
-def _own_choice(raw: bytes) -> ToolChoice | None:
+def _parse_own_choice(raw: bytes) -> ToolChoice | None:
     found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
     return found
 
@@ -299,7 +299,7 @@ SETTINGS = SettingTable(
             render=_render_text,
             holds={"verbosity": "/verbosity", "response_format": "/format"},
             shape=_shape_text,
-            meant=_meant_text,
+            meant=_interpret_text,
         ),
         SettingObject(
             member="tool_choice",
@@ -321,7 +321,7 @@ SETTINGS = SettingTable(
     ),
     stop="",
     stop_listed=False,
-    parse_choice=_own_choice,
+    parse_choice=_parse_own_choice,
     render_choice=_render_choice,
     odd_form=(*ODD_FORM, MalformedRequest),
 )
@@ -351,7 +351,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
     found = parse_tools(bytes(source.get("tools", b"")))
     options = option_misses(source, _open_stream_options) if "stream_options" in source else ()
-    near_misses = joined_misses(found.misses, misses, stream_misses(source), options)
+    near_misses = join_misses(found.misses, misses, stream_misses(source), options)
     return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 
@@ -359,7 +359,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
-    misses = joined_misses(misses, take_chat_format(found, extras, "text"), *_take_chat_members(found, extras))
+    misses = join_misses(misses, take_chat_format(found, extras, "text"), *_take_chat_members(found, extras))
     gather_thinking(found)
     return Settings(**found), extras_of(NAME, extras), misses
 

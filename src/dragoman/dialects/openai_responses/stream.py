@@ -87,14 +87,14 @@ EventMembers = tuple[bytes, bytes]
 """An event's name and its members."""
 
 
-def _join(literals: list[bytes]) -> bytes:
+def _join_once(literals: list[bytes]) -> bytes:
     """The text of its pieces, which are put together once."""
     if len(literals) > 1:
         literals[:] = [b'"' + b"".join([literal[1:-1] for literal in literals]) + b'"']
     return literals[0] if literals else EMPTY
 
 
-def _item_event(step: bytes, place: int, item: Json) -> EventMembers:
+def _render_item_event(step: bytes, place: int, item: Json) -> EventMembers:
     return b"response.output_item." + step, b'"output_index":%d,"item":%b' % (place, item)
 
 
@@ -112,7 +112,7 @@ class _OpenItem(msgspec.Struct, kw_only=True):
 
     def added(self) -> Iterator[EventMembers]:
         self.where = b'"item_id":%b,"output_index":%d' % (self.identity, self.place)
-        yield _item_event(b"added", self.place, self.item(b"in_progress"))
+        yield _render_item_event(b"added", self.place, self.item(b"in_progress"))
 
 
 class OpenMessage(_OpenItem):
@@ -148,7 +148,7 @@ class OpenMessage(_OpenItem):
     def closing(self) -> Iterator[EventMembers]:
         if self.part < 0:
             return
-        literal = _join(self.literals)
+        literal = _join_once(self.literals)
         if self.refusal:
             yield b"response.refusal.done", self.where + b',"refusal":' + literal
         else:
@@ -157,7 +157,7 @@ class OpenMessage(_OpenItem):
         yield b"response.content_part.done", self.where + b',"part":' + self._open_content()
 
     def _open_content(self) -> Json:
-        literal = _join(self.literals)
+        literal = _join_once(self.literals)
         if self.refusal:
             return render_refusal(literal)
         return render_output_text(literal, self.annotations, self._tokens())
@@ -188,7 +188,7 @@ class OpenReasoning(_OpenItem):
         return self._names[1] + b"delta"
 
     def item(self, status: bytes) -> Json:
-        return render_reasoning(self.identity, self.fields, _join(self.literals), self.field, self.encrypted)
+        return render_reasoning(self.identity, self.fields, _join_once(self.literals), self.field, self.encrypted)
 
     def opening(self) -> Iterator[EventMembers]:
         index = b"content_index" if self.field == THOUGHT else b"summary_index"
@@ -199,7 +199,7 @@ class OpenReasoning(_OpenItem):
         if not self.literals:
             return
         part, text = self._names
-        literal = _join(self.literals)
+        literal = _join_once(self.literals)
         yield text + b"done", self.where + b',"text":' + literal
         yield part + b"done", self.where + self._part(literal)
 
@@ -236,7 +236,7 @@ class OpenFunctionCall(_OpenItem):
         """The arguments; an empty object for a call without any."""
         if not self.literals and not self.started.custom:
             return b'"{}"'
-        return _join(self.literals)
+        return _join_once(self.literals)
 
 
 class ResponsesStreamParser(OpenAiStreamParser[ResponsesAnswerParser]):
@@ -356,7 +356,7 @@ class ResponsesStreamRenderer(StreamOutput):
 
     def _done(self, place: int, item: Json) -> None:
         self._items[place] = item
-        self._tell((_item_event(b"done", place, item),))
+        self._tell((_render_item_event(b"done", place, item),))
 
     def _item_id(self, prefix: str, fields: Mapping[str, Json], place: int) -> Json:
         return item_id(prefix, fields, self._response_id, place)
@@ -515,7 +515,7 @@ class ResponsesStreamRenderer(StreamOutput):
         self._close_open()
         place = self._place()
         item = render_picture(self._item_id("ig", fields, place), fields, event.media_type, event.data)
-        self._tell((_item_event(b"added", place, item),))
+        self._tell((_render_item_event(b"added", place, item),))
         self._done(place, item)
 
     def _kept(self, event: OpaqueBlock) -> None:
@@ -526,7 +526,7 @@ class ResponsesStreamRenderer(StreamOutput):
         from dragoman.dialects.openai_responses.provider_tools import stream_run  # such items are rare
 
         begun, steps = stream_run(event.opaque)
-        self._tell((_item_event(b"added", place, begun),))
+        self._tell((_render_item_event(b"added", place, begun),))
         self._tell((name, b'"output_index":%d,%b' % (place, members)) for name, members in steps)
         self._done(place, event.opaque.json)
 

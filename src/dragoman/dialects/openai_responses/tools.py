@@ -18,7 +18,7 @@ from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTo
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.schema import open_declared_tool, open_tool
 from dragoman.dialects.shared.ownership import own_tool, require_own
-from dragoman.dialects.shared.parsing import OPENAI_FILES, extras_of, link_literal, made_id
+from dragoman.dialects.shared.parsing import OPENAI_FILES, extras_of, link_literal, make_id
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_members, encode, text_of
 from dragoman.dialects.shared.rendering import begin_tool
 from dragoman.dialects.shared.top_level import Tools
@@ -210,7 +210,7 @@ def _parse_call(kind: str, raw: Json, index: int) -> Opaque:
     if arguments[:1] != b"{":
         return Opaque(kind=kind, json=raw, origin=ORIGIN)
     extras = _gather_unsaid(wire, (form.member,) if form.member else _ACTIONS)
-    call = Call(identity or made_id(index + 1, form.tool), form.tool, arguments, extras=extras)
+    call = Call(identity or make_id(index + 1, form.tool), form.tool, arguments, extras=extras)
     return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(call,))
 
 

@@ -65,9 +65,9 @@ class CallOrder:
             return (event,)  # nearly all of them
         if not self.is_open and type(event) is not CallStarted:
             return (event,)  # nothing waits
-        return self._ordered(event)
+        return self._put_in_order(event)
 
-    def _ordered(self, event: Event) -> Iterator[Event]:
+    def _put_in_order(self, event: Event) -> Iterator[Event]:
         kind = type(event)
         if kind is Failed:
             self._held.clear()

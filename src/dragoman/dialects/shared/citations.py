@@ -31,7 +31,7 @@ def page_of(citation: Json) -> Page | None:
     for key in ("url_citation", "location", "web"):
         if isinstance(found.get(key), dict):
             found = found | found[key]
-    found = found | _first_source(found.get("sources"))
+    found = found | _find_source(found.get("sources"))
     url = found.get("url") or found.get("uri")
     if not isinstance(url, str):
         return None
@@ -101,7 +101,7 @@ def place_citation(choice: int, part: int, page: Page) -> Cited:
     return Cited(choice, part, msgspec.json.encode(wire), OURS)
 
 
-def _first_source(sources: Any) -> dict[str, Any]:
+def _find_source(sources: Any) -> dict[str, Any]:
     """The members of the first document or tool result that a citation rests on, if it lists such sources."""
     first = sources[0] if isinstance(sources, list) and sources else None
     members = first.get("document") or first.get("tool_output") if isinstance(first, dict) else None

@@ -32,7 +32,7 @@ from dragoman.conversation.traits import (
     observe_roles,
     without_rounds,
 )
-from dragoman.dialects.near_misses.lists import fits_loosely, meant_items, refuse_no_turn
+from dragoman.dialects.near_misses.lists import fits_loosely, interpret_items, refuse_no_turn
 from dragoman.dialects.near_misses.turns import WireForm
 from dragoman.dialects.shared.read_lists import Checkpoint, ListReading, ReadList
 from dragoman.wire.json_reader import split_items
@@ -289,7 +289,7 @@ class ListParser(msgspec.Struct, frozen=True):
             if not bytes(items[index]).startswith(_BEGINNINGS):
                 self.parse_odd_item(bytes(items[index]), index)  # it is no message in any form, and this says so
                 break
-        meant = meant_items(items, refused, self.form, member)
+        meant = interpret_items(items, refused, self.form, member)
         done: list[ObservedMessage] = []
         for index, one in enumerate(found):
             if one is not None:

@@ -55,7 +55,7 @@ def vendor_call_id(prefix: str, made: str) -> str:
     return (prefix + made.removeprefix(CALL_ID))[:_CALL_ID_LENGTH]
 
 
-def made_id(ordinal: int, name: str) -> str:
+def make_id(ordinal: int, name: str) -> str:
     """The id of the n-th call of a conversation whose dialect gave it none."""
     return _MADE_IDS[ordinal, name]
 

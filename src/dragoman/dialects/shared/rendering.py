@@ -123,7 +123,7 @@ def _render_on(
     if len(texts) > _MANY and marks and (first := marks[0][1]) > 1:
         texts[:first] = [b"".join(texts[:first])]
         marks = [(count, piece - first + 1) for count, piece in marks]
-    for stop in (*_last_turns(messages, start), len(messages)):
+    for stop in (*_find_last_turns(messages, start), len(messages)):
         out: Pieces = []
         write(start, stop, out)
         texts.append(b"".join(out))
@@ -144,11 +144,11 @@ def _find_written(
     for count, pieces in reversed(written.marks):
         if count < len(messages) and messages[count - 1] is before[count - 1] and _begins_turn(messages, count):
             same = count <= written.same or all(map(is_, messages[:count], before))
-            return (count, pieces) if same and _same_sources(written, messages, originals, count) else (0, 0)
+            return (count, pieces) if same and _have_same_sources(written, messages, originals, count) else (0, 0)
     return 0, 0
 
 
-def _same_sources(
+def _have_same_sources(
     written: WrittenList, messages: tuple[Message, ...], originals: tuple[Message, ...], count: int
 ) -> bool:
     """Whether the client's own messages before this one are the same, too."""
@@ -159,7 +159,7 @@ def _same_sources(
     return are_same(originals, written.originals, count)
 
 
-def _last_turns(messages: Sequence[Message], start: int) -> list[int]:
+def _find_last_turns(messages: Sequence[Message], start: int) -> list[int]:
     """Where the last turns of the model begin."""
     found: list[int] = []
     for at in range(len(messages) - 1, start, -1):
@@ -190,9 +190,9 @@ def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options
         return render_object(members)
     _amend_top(layout, ask, conversation, options, members)
     if conversation.messages is not before.messages:
-        name = _list_member(before, layout)
+        name = _find_list_member(before, layout)
         amend = _AmendedList(layout, ask.members[name], ask, conversation.messages)
-        members[_list_member(conversation, layout)] = amend.render(options.written)
+        members[_find_list_member(conversation, layout)] = amend.render(options.written)
     return render_object(members)
 
 
@@ -223,7 +223,7 @@ def _amend_top(
             members[key] = value
     for key in set(before.settings.nulls).difference(conversation.settings.nulls, new):
         members.pop(key, None)
-    for key in _restored_members(before, conversation):
+    for key in _find_restored(before, conversation):
         members.pop(key, None)
         if key in new and key not in options.without:
             members[key] = new[key]
@@ -237,7 +237,7 @@ _TOOL_LISTS = ("tools", "functions")
 """Members that hold tools, the older one of Chat among them."""
 
 
-def _restored_members(before: Conversation, now: Conversation) -> Iterable[str]:
+def _find_restored(before: Conversation, now: Conversation) -> Iterable[str]:
     """Members that the client wrote as its dialect does not, and that are now to be written as it does."""
     if before.near_misses is now.near_misses:
         return ()
@@ -245,7 +245,7 @@ def _restored_members(before: Conversation, now: Conversation) -> Iterable[str]:
     return dict.fromkeys([key for miss in before.near_misses if miss not in left for key in miss.members])
 
 
-def _list_member(conversation: Conversation, layout: BodyLayout) -> str:
+def _find_list_member(conversation: Conversation, layout: BodyLayout) -> str:
     """The member that holds the messages: where the client put them, while that stands."""
     moved = [miss.members[0] for miss in conversation.near_misses if miss.kind is Miss.LIST]
     return moved[0] if moved else layout.list_name
@@ -299,7 +299,7 @@ class _AmendedList(msgspec.Struct, eq=False):
         """Split the client's list, from the item with this number on."""
         known, originals = self._ask.known, self._ask.conversation.messages
         if known is None or not 0 < known.item <= first:
-            self._wire, self._groups = _wire_items(self._raw), _groups(originals)
+            self._wire, self._groups = _split_items(self._raw), _groups(originals)
             return
         text = bytes(self._raw)[known.end :].lstrip(_BETWEEN)
         self._wire, self._wire_begin = split_items(b"[" + text), known.item
@@ -309,7 +309,7 @@ class _AmendedList(msgspec.Struct, eq=False):
 _BETWEEN = b" \t\r\n,"
 
 
-def _wire_items(raw: bytes | Raw) -> list[Raw]:
+def _split_items(raw: bytes | Raw) -> list[Raw]:
     text = bytes(raw)
     return split_items(text) if text[:1] == b"[" else [Raw(text)]
 

@@ -62,7 +62,7 @@ class RequestReader(msgspec.Struct, frozen=True):
         if choice is not None and choice.names:
             _check_choice(ask, choice)
         if ask.traits is not None and ask.traits & traits.MESSAGE_EXTRAS:
-            refuse_two_turns(_new_messages(ask, body), next((name for name in LISTS if name in ask.members), ""))
+            refuse_two_turns(_find_new_messages(ask, body), next((name for name in LISTS if name in ask.members), ""))
         return ask
 
     def _parse(self, body: bytes, headers: Mapping[str, str]) -> Ask:
@@ -106,7 +106,7 @@ def no_messages(name: str, called: str) -> MalformedRequest:
     return MalformedRequest(f"there are no {name}", at=f"/{name}", hint=f'{called} has "{name}"')
 
 
-def _new_messages(ask: Ask, body: bytes) -> Sequence[Message]:
+def _find_new_messages(ask: Ask, body: bytes) -> Sequence[Message]:
     """The messages without those that were read on the turn before: what a reader has to say of them, it said."""
     messages = ask.conversation.messages
     reading = body.opened.reading if isinstance(body, OpenedBytes) else None

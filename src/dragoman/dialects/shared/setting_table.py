@@ -25,10 +25,10 @@ from dragoman.conversation.tools import ToolChoice
 from dragoman.dialects.dialect import MemberPlaces
 from dragoman.dialects.near_misses.settings import (
     SettingForm,
+    interpret_scalar,
+    interpret_settings,
+    interpret_stop,
     is_unlimited,
-    meant_scalar,
-    meant_settings,
-    meant_stop,
     plain_value,
 )
 from dragoman.dialects.near_misses.two_readings import refuse_two_values
@@ -95,7 +95,7 @@ class SettingRow(msgspec.Struct, frozen=True):
 
     def interpret(self, raw: Json) -> Json:
         """The value that is meant: not the text of a number, and not one stop sequence for a list of them."""
-        return meant_stop(raw, True) if self.decode is decode_stops else meant_scalar(raw, self.decode)
+        return interpret_stop(raw, True) if self.decode is decode_stops else interpret_scalar(raw, self.decode)
 
 
 def open_members(raw: Json, at: str) -> dict[str, Json]:
@@ -310,7 +310,7 @@ class SettingTable:
 
     def interpret(self, members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
         """The members as their dialect has them, and what had to be read otherwise. The same ones if all fit."""
-        members, misses = meant_settings(members, self.form)
+        members, misses = interpret_settings(members, self.form)
         for one in self._holders:
             given, found = one.interpret(dict(members))
             if found:

@@ -58,14 +58,14 @@ class TopLevel(msgspec.Struct, frozen=True):
 
     def conversation(self, messages: Iterable[Message], near_misses: tuple[NearMiss, ...] = ()) -> Conversation:
         """The conversation of these messages. `near_misses` are theirs."""
-        misses = joined_misses(self.near_misses, near_misses) if near_misses else self.near_misses
+        misses = join_misses(self.near_misses, near_misses) if near_misses else self.near_misses
         found = tuple(messages)
         return Conversation(
             found, self.tools, self.settings, self.extras, self.hint, empty_tools=self.empty_tools, near_misses=misses
         )
 
 
-def joined_misses(*found: tuple[NearMiss, ...]) -> tuple[NearMiss, ...]:
+def join_misses(*found: tuple[NearMiss, ...]) -> tuple[NearMiss, ...]:
     """All near misses. If only one of these is not empty, it is the same object: caches know it by identity."""
     given = [misses for misses in found if misses]
     return given[0] if len(given) == 1 else tuple([miss for misses in given for miss in misses])
@@ -118,7 +118,7 @@ def parse_members(
                 continue
             again = found.keys() & fields.keys()
             for field in again:
-                if _meaning(found[field]) != _meaning(fields[field]):
+                if _without_spelling(found[field]) != _without_spelling(fields[field]):
                     refuse_two_values(field.rpartition(".")[2], holders.get(field) or first[field], (key, raw))
             if again:
                 extras[key] = raw
@@ -137,7 +137,7 @@ def parse_members(
     return found, extras
 
 
-def _meaning(value: Any) -> Any:
+def _without_spelling(value: Any) -> Any:
     """A value without the way in which it is spelled."""
     return replace(value, wire_form="") if isinstance(value, ToolChoice) else value
 

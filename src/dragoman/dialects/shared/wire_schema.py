@@ -70,7 +70,7 @@ def needing(kind: Any, field: str, *types: str) -> Callable[[Any], Any]:
 
 def split_unknown(raw: Json, kind: type[msgspec.Struct]) -> tuple[Json, Mapping[str, Json]]:
     """The object with the members that its type has, and all others. Their values are written without spaces."""
-    names = _member_names(kind)
+    names = _find_member_names(kind)
     known: dict[str, bytes | Raw] = {}
     unknown: dict[str, Json] = {}
     for key, value in decode_members(raw).items():
@@ -96,7 +96,7 @@ def fits(decode: Callable[[Json], object], raw: Json) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _member_names(kind: type[msgspec.Struct]) -> frozenset[str]:
+def _find_member_names(kind: type[msgspec.Struct]) -> frozenset[str]:
     """The members that a type has. One that must never be there, since another dialect has it, is not among them."""
     names = [field.encode_name for field in msgspec.structs.fields(kind) if field.type is not UnsetType]
     tag = kind.__struct_config__.tag_field

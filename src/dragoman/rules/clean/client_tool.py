@@ -212,7 +212,7 @@ class _Tools(msgspec.Struct):
         if any(not made for tools in self._kinds.values() for _, made in tools):
             self.declared = [_show_at_once(tool) for tool in self.declared]
         if not all(on.values()):
-            self.declared = [tool for tool in self.declared if on.get(_client_name(tool), True)]
+            self.declared = [tool for tool in self.declared if on.get(_find_client_name(tool), True)]
 
     def _add(self, tool: Tool | NativeTool) -> None:
         if isinstance(tool, Tool) or not self.is_strange(tool):
@@ -220,7 +220,7 @@ class _Tools(msgspec.Struct):
                 self._places.setdefault(tool.name, len(self.declared))
             self.declared.append(tool)
             return
-        made = [self._put(self._renamed(function)) for function in tool.meant or ()]
+        made = [self._put(self._rename(function)) for function in tool.meant or ()]
         self._kinds.setdefault(tool.kind, []).append((tool.json, made))
         if tool.at >= 0 or tool.member:
             did = f"declared the {tool.kind} tool as {_functions(made)}"
@@ -237,12 +237,12 @@ class _Tools(msgspec.Struct):
             self.declared.append(tool)
             return tool
         before, self.declared[place] = self.declared[place], tool
-        if isinstance(before, Tool) and _declaration(before) != _declaration(tool):
-            did = f"left out an earlier declaration of {_client_name(tool)}"
+        if isinstance(before, Tool) and _describe_declaration(before) != _describe_declaration(tool):
+            did = f"left out an earlier declaration of {_find_client_name(tool)}"
             self.notes.append(Note(did, key=before.place, loses=Loss.CONTENT, before=before, after=tool))
         return tool
 
-    def _renamed(self, function: Tool) -> Tool:
+    def _rename(self, function: Tool) -> Tool:
         form = function.called or CallForm(function.name)
         made = self.name_of(function.name)
         if made != form.name:
@@ -316,7 +316,7 @@ class _Tools(msgspec.Struct):
             if differs - {"name"}:
                 continue
             single = given["name"] if differs else None
-            names += [one.name for one in functions if single is None or _client_name(one) == single]
+            names += [one.name for one in functions if single is None or _find_client_name(one) == single]
         return names
 
     def renamed_call(self, call: Call) -> Call:
@@ -328,13 +328,13 @@ class _Tools(msgspec.Struct):
         return call
 
 
-def _client_name(tool: Tool | NativeTool) -> str:
+def _find_client_name(tool: Tool | NativeTool) -> str:
     if isinstance(tool, NativeTool):
         return ""
     return tool.called.name if tool.called is not None else tool.name
 
 
-def _declaration(tool: Tool) -> tuple[Any, ...]:
+def _describe_declaration(tool: Tool) -> tuple[Any, ...]:
     """What the model reads of a tool."""
     schema = tool.schema and msgspec.json.decode(tool.schema)
     return tool.name, tool.description, schema, tool.strict, tool.custom
@@ -364,7 +364,7 @@ class _History(msgspec.Struct):
         if not any(type(part) is Opaque or type(part) is Call for part in message.parts):
             self._join(message) if self._made and message.role is TOOL else self._append(message)
             return
-        parts = tuple([self._renamed(message, part) for part in message.parts])
+        parts = tuple([self._rename(message, part) for part in message.parts])
         if not any(self._is_meant(part) for part in parts):
             made = message if all(map(is_, parts, message.parts)) else replace(message, parts=parts)
             calls = any(type(part) is Call for part in parts)
@@ -393,7 +393,7 @@ class _History(msgspec.Struct):
         span = max(message.at + message.span - last.at, last.span)
         self.messages[-1] = replace(last, parts=_join_turns(last.parts, message.parts), span=span)
 
-    def _renamed(self, message: Message, part: Part) -> Part:
+    def _rename(self, message: Message, part: Part) -> Part:
         made = self.tools.renamed_call(part) if type(part) is Call else part
         if made is not part:
             did = "called the tool by its whole name"

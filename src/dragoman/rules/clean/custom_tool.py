@@ -41,7 +41,7 @@ from dragoman.rules.rule import rule
 def custom_tool(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_parts(conversation, _as_function)
     notes = list(done.notes)
-    tools = reuse_unchanged(conversation.tools, [_function(tool, notes) for tool in conversation.tools])
+    tools = reuse_unchanged(conversation.tools, [_turn_into_function(tool, notes) for tool in conversation.tools])
     if not notes:
         return Rewrite(conversation)
     custom = [tool.name for tool in conversation.tools if isinstance(tool, Tool) and tool.custom]
@@ -58,15 +58,15 @@ def _as_function(message: Message, part: Part) -> Swap | None:
     return None
 
 
-def _function(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
+def _turn_into_function(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or not tool.custom:
         return tool
-    made = replace(tool, custom=False, schema=_schema(tool.schema))
+    made = replace(tool, custom=False, schema=_make_schema(tool.schema))
     notes.append(Note(f"turned the tool {tool.name} into a function", key=tool.place, before=tool, after=made))
     return made
 
 
-def _schema(form: Json | None) -> Json:
+def _make_schema(form: Json | None) -> Json:
     """One argument, for a text of the form that the client gave."""
     wire = msgspec.json.decode(form) if form is not None else None
     argument = {"type": "string"}

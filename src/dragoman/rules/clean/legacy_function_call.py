@@ -41,9 +41,9 @@ from dragoman.rules.rule import rule
     loses=Loss.NOTHING,
 )
 def legacy_function_call(conversation: Conversation, context: Context) -> Rewrite:
-    done = rewrite_parts(conversation, _modern)
+    done = rewrite_parts(conversation, _modernise)
     notes = list(done.notes)
-    tools = reuse_unchanged(conversation.tools, [_modern_tool(tool, notes) for tool in conversation.tools])
+    tools = reuse_unchanged(conversation.tools, [_modernise_tool(tool, notes) for tool in conversation.tools])
     choice = conversation.settings.tool_choice
     settings = conversation.settings
     if choice is not None and choice.wire_form == LEGACY:
@@ -54,7 +54,7 @@ def legacy_function_call(conversation: Conversation, context: Context) -> Rewrit
     return Rewrite(replace(done.conversation, tools=tools, settings=settings), tuple(notes))
 
 
-def _modern(message: Message, part: Part) -> Swap | None:
+def _modernise(message: Message, part: Part) -> Swap | None:
     if isinstance(part, Call) and part.wire_form == LEGACY and any(_is_copy(part, one) for one in message.parts):
         return Swap((), "left out a function call that its turn holds as a tool call too")
     if isinstance(part, (Call, Result)) and part.wire_form == LEGACY:
@@ -68,7 +68,7 @@ def _is_copy(legacy: Call, part: Part) -> bool:
     return (part.name, part.arguments) == (legacy.name, legacy.arguments)
 
 
-def _modern_tool(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
+def _modernise_tool(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.wrapper != "functions":
         return tool
     notes.append(Note(f"wrote the function {tool.name} as a tool", key=f"functions/{tool.at}"))

@@ -224,7 +224,7 @@ def _choose(
         return settings if _can_force(facts) else _leave_out(settings, "no function is declared", notes)
     if choice.mode is not ChoiceMode.NATIVE or (choice.origin is not None and choice.origin.dialect == facts.dialect):
         return settings
-    if any(isinstance(tool, NativeTool) and tool.meant and tool.kind == _kind_of(choice, context) for tool in tools):
+    if any(isinstance(tool, NativeTool) and tool.meant and tool.kind == _find_kind(choice, context) for tool in tools):
         return settings  # it names a tool that functions stand for: `client-tool` names those
     return _leave_out(settings, "", notes)
 
@@ -251,13 +251,13 @@ def _allow(choice: ToolChoice, tools: Tools, found: list[StrangeTool], facts: Fa
 def _find_chosen(choice: ToolChoice, tools: Tools, found: list[StrangeTool], context: Context) -> StrangeTool | None:
     """The tool of another provider that must be called."""
     name = choice.names[0] if choice.mode is ChoiceMode.NAMED and len(choice.names) == 1 else ""
-    name = name or _kind_of(choice, context)
+    name = name or _find_kind(choice, context)
     if not name or any(isinstance(tool, Tool) and tool.name == name for tool in tools):
         return None
     return next((one for one in found if one.tool.name == name), None)
 
 
-def _kind_of(choice: ToolChoice, context: Context) -> str:
+def _find_kind(choice: ToolChoice, context: Context) -> str:
     """The tool that a choice names which only its own dialect has; empty if it is no such choice."""
     if choice.mode is not ChoiceMode.NATIVE or choice.origin is None or choice.json is None:
         return ""

@@ -43,14 +43,14 @@ _CALLS = "calls"
 def null_field(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
-    messages = tuple([_message(message, facts, notes) for message in conversation.messages])
+    messages = tuple([_clean_message(message, facts, notes) for message in conversation.messages])
     return Rewrite(replace(conversation, messages=messages), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
+def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message:
     parts, extras = message.parts, message.extras
     if have_fields(parts):
-        parts = reuse_unchanged(parts, [_part(message, part, facts, notes) for part in parts])
+        parts = reuse_unchanged(parts, [_clean_part(message, part, facts, notes) for part in parts])
     if extras is not None:
         extras = _drop_nulls(extras, message.role.value, facts)
         if extras is not message.extras:
@@ -59,9 +59,9 @@ def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
     return message if same else replace(message, parts=parts, extras=extras)
 
 
-def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
+def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
     if type(part) is Result and have_fields(part.parts):
-        inner = reuse_unchanged(part.parts, [_part(message, one, facts, notes) for one in part.parts])
+        inner = reuse_unchanged(part.parts, [_clean_part(message, one, facts, notes) for one in part.parts])
         part = part if inner is part.parts else replace(part, parts=inner)
     if part.extras is None:
         return part

@@ -41,12 +41,12 @@ _HEADER = re.compile(rb'"x-[a-z0-9]{1,32}-billing-header:[^\\]{0,1024}"')
 )
 def vendor_header(conversation: Conversation, context: Context) -> Rewrite:
     system = [one for one in conversation.messages if one.role is SYSTEM or one.role is DEVELOPER]
-    if not any(_at_home(message, part) for message in system for part in message.parts):
+    if not any(_leave_out(message, part) for message in system for part in message.parts):
         return Rewrite(conversation)
-    return rewrite_parts(conversation, _at_home)
+    return rewrite_parts(conversation, _leave_out)
 
 
-def _at_home(message: Message, part: Part) -> Swap | None:
+def _leave_out(message: Message, part: Part) -> Swap | None:
     if message.role not in SYSTEM_ROLES or type(part) is not Text or not _HEADER.fullmatch(part.literal):
         return None
     return Swap((), "left out a header for the client's own vendor")

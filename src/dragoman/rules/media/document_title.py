@@ -46,7 +46,7 @@ def document_title(conversation: Conversation, context: Context) -> Rewrite:
     differ = context.facts.duplicate_titles is Stance.REFUSES
     taken: dict[str, int] = {}
 
-    def titled(message: Message, part: Part) -> Swap | None:
+    def fit_title(message: Message, part: Part) -> Swap | None:
         if type(part) is not Media:
             return None
         kind, given = part.kind.value, part.title
@@ -64,7 +64,7 @@ def document_title(conversation: Conversation, context: Context) -> Rewrite:
         loses = Loss.NOTHING if given is None else None
         return None if title == given else Swap((replace(part, title=title),), did, loses)
 
-    return rewrite_parts(conversation, titled, inside_results=True)
+    return rewrite_parts(conversation, fit_title, inside_results=True)
 
 
 def _number(name: str, taken: dict[str, int]) -> str:

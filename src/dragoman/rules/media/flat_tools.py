@@ -47,11 +47,11 @@ def flat_tools(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     messages: list[Message] = []
     for message in conversation.messages:
-        messages += _flat(message, names, notes, context.translated)
+        messages += _flatten(message, names, notes, context.translated)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _flat(message: Message, names: dict[str, str], notes: list[Note], translated: bool) -> list[Message]:
+def _flatten(message: Message, names: dict[str, str], notes: list[Note], translated: bool) -> list[Message]:
     if message.role is Role.TOOL:
         return [_results_as_text(message, names, notes)]
     if message.role is Role.USER or _is_flat(message, translated):

@@ -39,7 +39,7 @@ from dragoman.rules.rule import rule
 def many_media(conversation: Conversation, context: Context) -> Rewrite:
     room = {kind: medium.most for kind, medium in context.facts.media.items() if medium.most}
     surplus: set[int] = set()
-    for part in _newest_first(conversation):
+    for part in _list_newest_first(conversation):
         kind = part.kind.value
         if kind in room:
             room[kind] -= 1
@@ -48,13 +48,13 @@ def many_media(conversation: Conversation, context: Context) -> Rewrite:
     if not surplus:
         return Rewrite(conversation)
 
-    def taken(message: Message, part: Part) -> Swap | None:
+    def take_out(message: Message, part: Part) -> Swap | None:
         return in_words(part) if type(part) is Media and id(part) in surplus else None
 
-    return rewrite_parts(conversation, taken, inside_results=True)
+    return rewrite_parts(conversation, take_out, inside_results=True)
 
 
-def _newest_first(conversation: Conversation) -> Iterator[Media]:
+def _list_newest_first(conversation: Conversation) -> Iterator[Media]:
     for message in reversed(conversation.messages):
         for part in reversed(message.parts):
             inner = reversed(part.parts) if type(part) is Result else (part,)

@@ -43,17 +43,17 @@ _ALL = ("*",)
     turnwise=lambda context: True,
 )
 def media_form(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_parts(conversation, lambda message, part: _form(part, context), inside_results=True)
+    return rewrite_parts(conversation, lambda message, part: _fit_form(part, context), inside_results=True)
 
 
-def _form(part: Part, context: Context) -> Swap | None:
+def _fit_form(part: Part, context: Context) -> Swap | None:
     facts = context.facts
     if type(part) is not Media:
         return None
     if type(part.source) is Inline:
-        plain = _plain_bytes(part, part.source, context)
+        plain = _write_plain_bytes(part, part.source, context)
         if plain is not None:
-            more = _form(plain.parts[0], context)
+            more = _fit_form(plain.parts[0], context)
             return plain if more is None else Swap(more.parts, f"{plain.did}, {more.did}", more.loses)
     vendors = facts.vendor_forms.get(part.kind.value)
     if vendors is not None and type(part.source) is Inline:
@@ -63,7 +63,7 @@ def _form(part: Part, context: Context) -> Swap | None:
     return Swap((replace(part, wire_form=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
 
 
-def _plain_bytes(part: Media, source: Inline, context: Context) -> Swap | None:
+def _write_plain_bytes(part: Media, source: Inline, context: Context) -> Swap | None:
     """The bytes under the usual name of their type, without line breaks in their base64."""
     did = []
     made = source

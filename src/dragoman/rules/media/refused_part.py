@@ -76,7 +76,7 @@ def refused_part(conversation: Conversation, context: Context) -> Rewrite:
     def taken(message: Message, part: Part) -> Swap | None:
         match part:
             case Media() if not _stays_beside(part, context):
-                return _media(message, part, context)
+                return _replace_media(message, part, context)
             case Refusal() if facts.refusal_part is REFUSES:
                 return Swap((Text(part.literal),), "turned a refusal into text", Loss.METADATA)
             case Citation() if facts.citation_part is REFUSES or part.origin.dialect != facts.dialect:
@@ -150,7 +150,7 @@ def _with_detail(part: Media, facts: Facts) -> Swap | None:
     return Swap((replace(part, detail=highest),), f"wrote {highest} for the level of detail", Loss.METADATA)
 
 
-def _media(message: Message, part: Media, context: Context) -> Swap | None:
+def _replace_media(message: Message, part: Media, context: Context) -> Swap | None:
     facts = context.facts
     medium = facts.medium(part.kind.value)
     if context.translated and _is_empty(part.source):
@@ -260,7 +260,7 @@ def _find_answered(messages: Sequence[Message]) -> list[bool]:
 
 def _without_media(message: Message, context: Context, notes: list[Note]) -> tuple[Message, list[Part]]:
     """The turn without media that the target takes from users alone, and that media. Documents of text stay."""
-    taken = [part for part in message.parts if isinstance(part, Media) and _movable(part, message, context.facts)]
+    taken = [part for part in message.parts if isinstance(part, Media) and _is_movable(part, message, context.facts)]
     taken = [part for part in taken if not isinstance(part.source, Plain) and read_text_file(part) is None]
     taken = [part for part in taken if not _stays_beside(part, context)]
     if not taken:
@@ -286,7 +286,7 @@ def _take_refused(message: Message, facts: Facts, notes: list[Note]) -> tuple[Me
             parts.append(result)
             continue
         alone = result.is_error and facts.error_media is REFUSES
-        out = [part for part in result.parts if isinstance(part, Media) and _movable(part, message, facts, alone)]
+        out = [part for part in result.parts if isinstance(part, Media) and _is_movable(part, message, facts, alone)]
         if not out:
             parts.append(result)
             continue
@@ -309,7 +309,7 @@ def _take_refused(message: Message, facts: Facts, notes: list[Note]) -> tuple[Me
     return (replace(message, parts=tuple(parts)), taken) if taken else (message, [])
 
 
-def _movable(part: Media, message: Message, facts: Facts, alone: bool = False) -> bool:
+def _is_movable(part: Media, message: Message, facts: Facts, alone: bool = False) -> bool:
     """Does the target take it in a turn of the user's and not where it is? `alone`: only texts may stand there."""
     medium = facts.medium(part.kind.value)
     stays = not alone and _stances(medium)[message.role] is not REFUSES

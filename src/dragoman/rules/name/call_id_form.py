@@ -50,7 +50,7 @@ from dragoman.rules.rule import rule
 def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
     if context.facts.call_ids is Stance.REFUSES:
         return rewrite_parts(conversation, _without_id)
-    names = _new_ids(conversation, context)
+    names = _make_ids(conversation, context)
     if not names:
         return Rewrite(conversation)
     notes: list[Note] = []
@@ -66,10 +66,10 @@ def _without_id(message: Message, part: Part) -> Swap | None:
     return Swap((replace(part, wire_form=NO_ID),), "left out its id")
 
 
-def _new_ids(conversation: Conversation, context: Context) -> dict[str, str]:
+def _make_ids(conversation: Conversation, context: Context) -> dict[str, str]:
     facts = context.facts
     fits = form(facts.call_id_pattern).fullmatch
-    known = _ids(conversation, context.translated)
+    known = _list_ids(conversation, context.translated)
     odd = [identity for identity in known if fits(identity) is None]
     if not odd:
         return {}
@@ -77,7 +77,7 @@ def _new_ids(conversation: Conversation, context: Context) -> dict[str, str]:
     return {identity: _make_id(identity, used, facts) for identity in odd}
 
 
-def _ids(conversation: Conversation, translated: bool) -> dict[str, None]:
+def _list_ids(conversation: Conversation, translated: bool) -> dict[str, None]:
     """Every id once, in the order of its first mention. A legacy call has none on the wire, and keeps none."""
     turns = [message.parts for message in conversation.messages if message.role is ASSISTANT or message.role is TOOL]
     calls = [part for parts in turns for part in parts if type(part) is Call]

@@ -45,7 +45,7 @@ def duplicate_document_id(conversation: Conversation, context: Context) -> Rewri
     seen: dict[bytes, int] = {}
     undo: dict[str, str] = {}
 
-    def renamed(message: Message, part: Part) -> Swap | None:
+    def rename(message: Message, part: Part) -> Swap | None:
         extras = part.extras
         if type(part) is not Media or extras is None or len(identity := extras.fields.get(ID, b"")) <= len(b'""'):
             return None
@@ -57,4 +57,4 @@ def duplicate_document_id(conversation: Conversation, context: Context) -> Rewri
         fields = {**extras.fields, ID: quote(made)}
         return Swap((replace(part, extras=Extras(extras.dialect, fields)),), "gave a repeated document id a new one")
 
-    return replace(rewrite_parts(conversation, renamed), undo=Undo(ids=undo))
+    return replace(rewrite_parts(conversation, rename), undo=Undo(ids=undo))

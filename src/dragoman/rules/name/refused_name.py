@@ -50,7 +50,7 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     form = re.compile(facts.message_name_pattern)
 
-    def nameless(message: Message) -> Edit | None:
+    def remove_names(message: Message) -> Edit | None:
         if message.role is Role.TOOL and facts.result_name is Stance.REFUSES:
             return _without_tool_names(message)
         if message.role is Role.TOOL and facts.message_name_pattern:
@@ -68,7 +68,7 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
             )
         return edit(replace(message, name=None), "took off its name")
 
-    return rewrite_messages(conversation, nameless)
+    return rewrite_messages(conversation, remove_names)
 
 
 def _without_tool_names(message: Message, empty: bool = False) -> Edit | None:

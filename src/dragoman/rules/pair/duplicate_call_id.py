@@ -44,7 +44,7 @@ from dragoman.rules.rule import FAIL, rule
 )
 def duplicate_call_id(conversation: Conversation, context: Context) -> Rewrite:
     fails = context.choice("duplicate-call-id") == FAIL
-    renamed, undo = _new_ids(conversation, context.facts, fails)
+    renamed, undo = _make_ids(conversation, context.facts, fails)
     if not renamed:
         return Rewrite(conversation)
     notes: list[Note] = []
@@ -52,7 +52,7 @@ def duplicate_call_id(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, messages=messages), tuple(notes), Undo(ids=undo))
 
 
-def _new_ids(conversation: Conversation, facts: Facts, everywhere: bool) -> tuple[dict[Spot, str], dict[str, str]]:
+def _make_ids(conversation: Conversation, facts: Facts, everywhere: bool) -> tuple[dict[Spot, str], dict[str, str]]:
     """Each call to be renamed, and its answer, with the new id. `everywhere`: whatever the target takes."""
     answers = pair(conversation.messages).answers
     seen: dict[str, int] = {}

@@ -42,8 +42,8 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
     messages = conversation.messages
     found = pair(messages).answers
     answers = {call: spot for call, spot in found.items() if type(messages[spot[0]].parts[spot[1]]) is Result}
-    ends = _ends(messages, facts)
-    order = _order(answers, ends)
+    ends = _find_ends(messages, facts)
+    order = _find_order(answers, ends)
     moved = {
         call
         for call, spot in answers.items()
@@ -65,11 +65,11 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
         elif rest:
             out.append(replace(message, parts=rest))
         if at in turns:
-            out.append(_turn(calls[at], messages, answers, moved, notes))
+            out.append(_gather_results(calls[at], messages, answers, moved, notes))
     return Rewrite(replace(conversation, messages=tuple(out)), tuple(notes))
 
 
-def _ends(messages: tuple[Message, ...], facts: Facts) -> list[int]:
+def _find_ends(messages: tuple[Message, ...], facts: Facts) -> list[int]:
     """For each message the one that ends its turn: the last of the model's in a row if they count as one."""
     ends = list(range(len(messages)))
     if facts.calls_apart is Stance.ACCEPTS:
@@ -79,7 +79,7 @@ def _ends(messages: tuple[Message, ...], facts: Facts) -> list[int]:
     return ends
 
 
-def _order(answers: dict[Spot, Spot], ends: list[int]) -> dict[Spot, int]:
+def _find_order(answers: dict[Spot, Spot], ends: list[int]) -> dict[Spot, int]:
     """The answered calls, in order, and each one's place among those of its turn."""
     counts: dict[int, int] = {}
     order: dict[Spot, int] = {}
@@ -96,7 +96,7 @@ def _is_misplaced(call: Spot, result: Spot, ends: list[int], order: dict[Spot, i
     return facts.result_order is Stance.REFUSES and order[call] != result[1]
 
 
-def _turn(
+def _gather_results(
     calls: list[Spot], messages: tuple[Message, ...], answers: dict[Spot, Spot], moved: set[Spot], notes: list[Note]
 ) -> Message:
     """All results of a turn's calls, in call order."""

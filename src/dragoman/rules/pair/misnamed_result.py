@@ -43,11 +43,11 @@ def misnamed_result(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)  # a result is written with the name of its call
     wrong = _find_misnamed(conversation)
 
-    def named(message: Message, part: Part) -> Swap | None:
+    def rename(message: Message, part: Part) -> Swap | None:
         name = wrong.get(id(part))
         return Swap((replace(part, name=name),), "gave a result the name of its call") if name else None
 
-    return rewrite_parts(conversation, named) if wrong else Rewrite(conversation)
+    return rewrite_parts(conversation, rename) if wrong else Rewrite(conversation)
 
 
 def _find_misnamed(conversation: Conversation) -> dict[int, str]:

@@ -44,7 +44,7 @@ DID = "took a thought signature off its id"
 def thought_in_id(conversation: Conversation, context: Context) -> Rewrite:
     undo: dict[str, str] = {}
 
-    def bare(message: Message, part: Part) -> Swap | None:
+    def cut_id(message: Message, part: Part) -> Swap | None:
         if type(part) is Call and THOUGHT_MARK in part.id:
             short, _, tail = part.id.partition(THOUGHT_MARK)
             undo[short] = part.id
@@ -56,6 +56,6 @@ def thought_in_id(conversation: Conversation, context: Context) -> Rewrite:
             return Swap((replace(part, call_id=part.call_id.partition(THOUGHT_MARK)[0]),), DID)
         return None
 
-    done = rewrite_parts(conversation, bare)
+    done = rewrite_parts(conversation, cut_id)
     notes: tuple[Note, ...] = done.notes
     return Rewrite(done.conversation, notes, Undo(ids=undo)) if notes else done

@@ -38,20 +38,20 @@ from dragoman.rules.system_separators import SEPARATE, parse_choice
 )
 def system_parts(conversation: Conversation, context: Context) -> Rewrite:
     if context.facts.system_parts is Stance.REFUSES:
-        return rewrite_messages(conversation, _one)
+        return rewrite_messages(conversation, _join_parts)
     first = conversation.messages[0]
     if first.at < 0:
         return Rewrite(conversation)
     choice = context.choice("many-systems")
     apart = choice is not None and parse_choice(choice) == SEPARATE  # each part is an instruction of its own
-    done = None if apart else _one(first)
+    done = None if apart else _join_parts(first)
     if done is None:
         return Rewrite(conversation)
     note = Note(done.did, first, before=first, after=done.messages)
     return Rewrite(replace(conversation, messages=done.messages + conversation.messages[1:]), (note,))
 
 
-def _one(message: Message) -> Edit | None:
+def _join_parts(message: Message) -> Edit | None:
     if message.role not in SYSTEM_ROLES or not plain_text(message.parts) or len(message.parts) < 2:
         return None
     return edit(replace(message, parts=(Text(join_lines(message.parts)),), listed=False), "joined its parts")

@@ -65,7 +65,7 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
             twice[id(message)] = StateKind.DETAIL not in facts.reasoning_states and _repeats_words(message.parts)
         return twice[id(message)]
 
-    def own(message: Message, part: Part) -> Swap | None:
+    def drop_foreign(message: Message, part: Part) -> Swap | None:
         if isinstance(part, (Call, Text, Media)) and part.signature is not None:
             placed = type(part) is not Media or (facts.signed_media and message.role is Role.ASSISTANT)
             if not placed or not fits(part.signature, facts):
@@ -80,13 +80,13 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
             return Swap((), "left out entries that say what another field of the thinking says", Loss.NOTHING)
         if type(part) is Reasoning and part.state is not None:
             if not fits(part.state, facts):
-                return _unproven(part, context)
+                return _replace_unproven(part, context)
             wordless = not part.redacted and (part.text is None or part.text.blank)
             if wordless and facts.empty_thinking is Stance.REFUSES:
                 return Swap((), "left out thinking without words")
         return None
 
-    return rewrite_parts(conversation, own)
+    return rewrite_parts(conversation, drop_foreign)
 
 
 def _repeats_words(parts: tuple[Part, ...]) -> bool:
@@ -109,7 +109,7 @@ def _is_last(message: Message, text: Text) -> bool:
     return next(part for part in reversed(message.parts) if type(part) is Text) is text
 
 
-def _unproven(part: Reasoning, context: Context) -> Swap:
+def _replace_unproven(part: Reasoning, context: Context) -> Swap:
     facts = context.facts
     if part.text is not None and not part.text.blank:
         if facts.reasoning_text is Stance.ACCEPTS and not facts.item_ids:

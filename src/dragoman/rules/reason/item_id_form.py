@@ -140,7 +140,7 @@ def _clean(message: Message, facts: Facts, followers: Followers | None, seen: se
             part = replace(part, extras=part.extras.without(_IDS))
         parts.append(part)
     extras = message.extras
-    if extras is not None and (why := _unfit(extras.fields.get(ID), "message", facts, seen)):
+    if extras is not None and (why := _find_fault(extras.fields.get(ID), "message", facts, seen)):
         notes.append(Note(f"took off an id {why}", message, before=extras))
         return replace(message, parts=tuple(parts), extras=extras.without(_IDS))
     return (
@@ -204,11 +204,11 @@ def _is_lost(part: Reasoning, followers: Followers | None, seen: set[bytes], fac
 
 def _find_oddity(part: Part, extras: Extras, facts: Facts, seen: set[bytes]) -> str:
     if (named := _NAMED.get(type(part))) is not None:
-        return _unfit(extras.fields.get(ID), named, facts, seen)
-    return _unfit(extras.fields.get(ITEM_ID), "message", facts, seen)
+        return _find_fault(extras.fields.get(ID), named, facts, seen)
+    return _find_fault(extras.fields.get(ITEM_ID), "message", facts, seen)
 
 
-def _unfit(literal: bytes | None, kind: str, facts: Facts, seen: set[bytes]) -> str:
+def _find_fault(literal: bytes | None, kind: str, facts: Facts, seen: set[bytes]) -> str:
     """What is wrong with an id, if anything is."""
     if literal is None:
         return ""

@@ -52,7 +52,7 @@ from dragoman.rules.rule import rule
 )
 def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    calls_from = _first_checked(conversation.messages, facts)
+    calls_from = _find_first_checked(conversation.messages, facts)
     checks_turns = facts.turn_signature is Stance.REFUSES
     skip = Opaque(kind=StateKind.THOUGHT, json=quote(facts.signature_skip), origin=Origin(facts.dialect))
     notes: list[Note] = []
@@ -69,7 +69,7 @@ def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
                     wanted.append(index)
                     break
         if of_model and checks_turns:
-            wanted = sorted({*wanted, *_checked_parts(message)})
+            wanted = sorted({*wanted, *_find_checked(message)})
         if wanted:
             messages[at] = _sign(message, wanted, skip, notes)
     if not notes:
@@ -77,7 +77,7 @@ def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes), adds=traits.SIGNED)
 
 
-def _first_checked(messages: tuple[Message, ...], facts: Facts) -> int:
+def _find_first_checked(messages: tuple[Message, ...], facts: Facts) -> int:
     """The index of the first message whose calls are signed: the one after the last user turn, or the first of all."""
     if facts.call_signature is not Stance.REFUSES:
         return len(messages)
@@ -91,7 +91,7 @@ def _is_in_pieces(message: Message, has_checked_calls: bool, facts: Facts) -> bo
     return (has_checked_calls and message.steps > 1) or (facts.turn_signature is Stance.REFUSES and message.span > 1)
 
 
-def _checked_parts(message: Message) -> Iterator[int]:
+def _find_checked(message: Message) -> Iterator[int]:
     """The text at the beginning, after the thoughts, and every picture."""
     visible = [(index, part) for index, part in enumerate(message.parts) if type(part) is not Reasoning]
     return (index for index, part in visible if type(part) is Media or (index == visible[0][0] and type(part) is Text))

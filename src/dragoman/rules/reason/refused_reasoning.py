@@ -66,10 +66,10 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
 
     refused = facts.refused_part_fields.get(_OURS, ())
 
-    def taken(message: Message, part: Part) -> Swap | None:
+    def replace_refused(message: Message, part: Part) -> Swap | None:
         if type(part) is not Reasoning:
             return None
-        if refused and (swap := _without(part, refused)) is not None:
+        if refused and (swap := _take_out_fields(part, refused)) is not None:
             return swap
         if part.state is not None:
             return None
@@ -87,7 +87,7 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         did = "" if translated else f"moved thinking to `{facts.reasoning_field}`"
         return Swap((replace(part, field=facts.reasoning_field),), did, Loss.NOTHING)
 
-    return rewrite_parts(conversation, taken)
+    return rewrite_parts(conversation, replace_refused)
 
 
 def _refuse(part: Reasoning, context: Context) -> Swap:
@@ -96,7 +96,7 @@ def _refuse(part: Reasoning, context: Context) -> Swap:
     return Swap((), "left out thinking that the target does not take back")
 
 
-def _without(part: Reasoning, refused: Container[str]) -> Swap | None:
+def _take_out_fields(part: Reasoning, refused: Container[str]) -> Swap | None:
     """The thought without these fields. Words that stand in one of them alone move."""
     left = part.extras.without(refused) if part.extras is not None else None
     moves = part.text is not None and part.field in refused

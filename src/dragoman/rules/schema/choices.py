@@ -35,7 +35,7 @@ def fit_unions(node: Schema, place: Place) -> Schema:
     if "anyOf" not in place.form.unions:
         return _settle(node, place)
     alone = place.form.union_alone or (place.form.union_untyped and "type" in node)
-    return _alone(node, place) if alone else node
+    return _simplify_alone(node, place) if alone else node
 
 
 def _all_flat(node: Schema, place: Place) -> Schema:
@@ -66,7 +66,7 @@ def _settle(node: Schema, place: Place) -> Schema:
     return both(rest, real[0], place) if real else rest
 
 
-def _alone(node: Schema, place: Place) -> Schema:
+def _simplify_alone(node: Schema, place: Place) -> Schema:
     """A union without siblings: null becomes `nullable`, a single choice stands for itself, siblings go into each."""
     options = [option for option in node["anyOf"] if isinstance(option, dict)]
     real = [option for option in options if not is_null(option)]

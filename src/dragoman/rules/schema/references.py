@@ -39,7 +39,7 @@ class References(msgspec.Struct, eq=False):
     def target(self, ref: str) -> Any:
         """What a reference names, or MISSING."""
         if ref not in self._found:
-            self._found[ref] = self._resolved(ref)
+            self._found[ref] = self._resolve(ref)
         return self._found[ref]
 
     def size(self, ref: str) -> int:
@@ -72,16 +72,16 @@ class References(msgspec.Struct, eq=False):
             self._recursive = frozenset(_trim(_turn_round(_trim(links))))
         return self._recursive
 
-    def _resolved(self, ref: str) -> Any:
+    def _resolve(self, ref: str) -> Any:
         if ref == "#":
             return self._root
         if ref.startswith("#/"):
             return _follow(self._root, ref[2:])
         if ref.startswith("#"):
-            return self._anchored().get(ref[1:], MISSING)
+            return self._find_anchored().get(ref[1:], MISSING)
         return MISSING
 
-    def _anchored(self) -> dict[str, Any]:
+    def _find_anchored(self) -> dict[str, Any]:
         if self._anchors is None:
             self._anchors = {
                 node["$anchor"]: node for node in values(self._root) if isinstance(node.get("$anchor"), str)

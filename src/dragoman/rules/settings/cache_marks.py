@@ -105,7 +105,7 @@ def mark_breakpoints(conversation: Conversation, same: bool, opening: bool, turn
     if opening and last >= 0 and not (same and (messages[last].at == FIELD or _has_breakpoint(messages[last]))):
         _mark(messages, [last], BREAKPOINT, notes)
     if turns:
-        _mark(messages, [at for at in _last_results(messages) if _is_listed(messages[at])], BREAKPOINT, notes)
+        _mark(messages, [at for at in _find_last_results(messages) if _is_listed(messages[at])], BREAKPOINT, notes)
     if same and not notes:
         return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
@@ -171,9 +171,9 @@ MOST_HINTS = 4
 """Hints that a target takes if its profile names no number."""
 
 
-def _last_results(messages: Sequence[Message]) -> list[int]:
+def _find_last_results(messages: Sequence[Message]) -> list[int]:
     """The last result before the model's last answer, and the one after it, if something stands behind that."""
-    last = _result_before_text(messages)
+    last = _find_result_before_text(messages)
     at = len(messages) - 1 if last < 0 else last
     while at >= 0 and messages[at].role is not ASSISTANT:
         at -= 1
@@ -182,7 +182,7 @@ def _last_results(messages: Sequence[Message]) -> list[int]:
     return [one for one in (at, last) if one >= 0]
 
 
-def _result_before_text(messages: Sequence[Message]) -> int:
+def _find_result_before_text(messages: Sequence[Message]) -> int:
     """The last result of the last turn, if something stands behind it; -1 if not."""
     at = len(messages) - 1
     while at >= 0 and messages[at].role is not TOOL and messages[at].role is not ASSISTANT:
@@ -194,7 +194,7 @@ def _ends_of_turns(conversation: Conversation) -> list[int]:
     """The last message of the user's or of tools, and the last one before the model's last answer. If a text stands
     behind the last result, that result instead of the latter: the text may be gone on the next turn, and what the turn
     before marked is found from there."""
-    if (result := _result_before_text(conversation.messages)) >= 0:
+    if (result := _find_result_before_text(conversation.messages)) >= 0:
         return [result, len(conversation.messages) - 1]
     ends: list[int] = []
     seeks = True

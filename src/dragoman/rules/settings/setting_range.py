@@ -65,9 +65,9 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
             changes[name] = None
             notes.append(Note("left out top_k, since -1 means no limit", key=name, loses=Loss.NOTHING, before=value))
             continue
-        near = _nearest(value, fact)
+        near = _find_nearest(value, fact)
         if name == "max_tokens":
-            near = _below_limit(near, facts)
+            near = _cut_below_limit(near, facts)
         if near == value and type(near) is type(value):
             continue
         changes[name] = near
@@ -77,7 +77,7 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
         _fit_stop(settings.stop, facts, changes, notes)
     for name in _NAMES:
         value = getattr(settings, name)
-        why = None if value is None else _unfit(value, facts.setting(name))
+        why = None if value is None else _find_fault(value, facts.setting(name))
         if why is not None:
             changes[name] = _digest(value, facts.setting(name).length or 32)
             notes.append(Note(f"wrote {name} as a digest: it is {why}", key=name, before=value))
@@ -89,7 +89,7 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_settings(conversation, notes, **changes)
 
 
-def _unfit(name: str, fact: Setting) -> str | None:
+def _find_fault(name: str, fact: Setting) -> str | None:
     """Why the target does not take this name, if so."""
     if fact.length and len(name) > fact.length:
         return f"longer than {fact.length} characters"
@@ -160,13 +160,13 @@ def _digest(value: str, length: int) -> str:
     return blake2b(value.encode("utf-8", "replace"), digest_size=16).hexdigest()[:length]
 
 
-def _below_limit(tokens: float, facts: Facts) -> float:
+def _cut_below_limit(tokens: float, facts: Facts) -> float:
     """A token limit that the model can reach."""
     bounded = facts.output_limit > 0 and facts.above_output_limit is Stance.REFUSES
     return min(tokens, facts.output_limit) if bounded else tokens
 
 
-def _nearest(value: float, fact: Setting) -> float:
+def _find_nearest(value: float, fact: Setting) -> float:
     if fact.min is not None and value < fact.min:
         return _like(fact.min)
     if fact.max is not None and value > fact.max:

@@ -71,7 +71,7 @@ def parse_choice(choice: Any) -> str | dict[str, str]:
     parse=parse_choice,
 )
 def endless_loop(conversation: Conversation, context: Context) -> Rewrite:
-    choice, most = conversation.settings.tool_choice, _most(context.choice("endless-loop"))
+    choice, most = conversation.settings.tool_choice, _find_most(context.choice("endless-loop"))
     stopped = choice is not None and choice.mode is ChoiceMode.NONE
     if stopped or not conversation.tools or not _is_looping(conversation.messages, most):
         return Rewrite(conversation)
@@ -80,7 +80,7 @@ def endless_loop(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_settings(conversation, [Note(did, key="tool_choice", before=choice, after=none)], tool_choice=none)
 
 
-def _most(choice: Any) -> int:
+def _find_most(choice: Any) -> int:
     chosen = parse_choice(choice)
     return int(chosen["stop"]) if isinstance(chosen, dict) else USUAL
 

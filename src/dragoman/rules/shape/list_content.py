@@ -49,7 +49,7 @@ def _as_string(message: Message) -> Edit | None:
     if message.role is TOOL:
         if not any(map(_is_list, message.parts)):
             return None
-        parts = reuse_unchanged(message.parts, [_result(part) for part in message.parts])
+        parts = reuse_unchanged(message.parts, [_join_result(part) for part in message.parts])
         if parts is message.parts:
             return None
         single = all(type(part) is Result and len(part.parts) == 1 for part in message.parts)
@@ -64,7 +64,7 @@ def _as_string(message: Message) -> Edit | None:
     thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
     calls = [part for part in message.parts if isinstance(part, Call)]
     texts = without_empty(content) if message.role in SYSTEM_ROLES else content
-    one = _one(texts, _seam if message.role is ASSISTANT else _line_break)
+    one = _join_texts(texts, _separate_pieces if message.role is ASSISTANT else _separate_lines)
     parts = (*thoughts, one, *calls)
     same = len(content) == 1 and all(map(is_, parts, message.parts))
     return (respell if same else edit)(replace(message, parts=parts, listed=False), _DID)
@@ -80,7 +80,7 @@ def _without_list(message: Message) -> Message:
 _DID = "wrote a list of texts as a string"
 
 
-def _one(parts: Sequence[Part], between: Callable[[Text, Text], str]) -> Text:
+def _join_texts(parts: Sequence[Part], between: Callable[[Text, Text], str]) -> Text:
     texts = [part for part in parts if isinstance(part, Text)]
     whole = texts[:1]
     for text in texts[1:]:
@@ -88,11 +88,11 @@ def _one(parts: Sequence[Part], between: Callable[[Text, Text], str]) -> Text:
     return whole[0] if len(whole) == 1 else Text(joined("", [part.literal for part in whole]))
 
 
-def _line_break(before: Text, after: Text) -> str:
+def _separate_lines(before: Text, after: Text) -> str:
     return "\n"
 
 
-def _seam(before: Text, after: Text) -> str:
+def _separate_pieces(before: Text, after: Text) -> str:
     """An answer may come in pieces: a stream's, or those between citations. If a space or the end of a sentence
     shows that one goes on where the other ended, nothing belongs between them."""
     first = after.text[:1]
@@ -107,8 +107,8 @@ def _is_list(part: Part) -> bool:
     return type(part) is Result and (part.listed or len(part.parts) > 1)
 
 
-def _result(part: Part) -> Part:
+def _join_result(part: Part) -> Part:
     if type(part) is not Result or not _is_list(part) or not plain_text(part.parts):
         return part
-    parts = (_one(list(part.parts), _line_break),) if part.parts else (Text(b'""'),)
+    parts = (_join_texts(list(part.parts), _separate_lines),) if part.parts else (Text(b'""'),)
     return replace(part, parts=parts, listed=False)

@@ -61,20 +61,20 @@ def _with_texts_first(part: Part) -> Part:
 
 
 def _sort(message: Message) -> Edit | None:
-    parts = reuse_unchanged(message.parts, [_result(part) for part in _apart(message.parts)])
+    parts = reuse_unchanged(message.parts, [_sort_result(part) for part in _put_apart(message.parts)])
     if parts is message.parts:
         return None
     return edit(replace(message, parts=parts, listed=False), "put media before the text")
 
 
-def _result(part: Part) -> Part:
+def _sort_result(part: Part) -> Part:
     if type(part) is not Result:
         return part
-    inner = _apart(part.parts)
+    inner = _put_apart(part.parts)
     return part if inner is part.parts else replace(part, parts=inner, listed=False)
 
 
-def _apart(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+def _put_apart(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """Media, then one text, in the place of the first of them. The same parts if that is how they stand."""
     media = [part for part in parts if type(part) is Media]
     texts = [part for part in parts if type(part) is Text]

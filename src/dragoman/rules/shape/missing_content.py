@@ -53,21 +53,21 @@ _DID = {
 def missing_content(conversation: Conversation, context: Context) -> Rewrite:
     wanted, absent = context.facts.call_content, context.facts.absent_content
 
-    def filled(message: Message) -> Edit | None:
+    def fill(message: Message) -> Edit | None:
         is_absent = not (message.parts or message.blank or message.listed)
         if is_absent and absent is Stance.REFUSES and message.role is ASSISTANT:
             return edit(replace(message, blank=_BLANKS[CallContent.NULL]), _DID[CallContent.NULL])
         if wanted is CallContent.ANY:
             return None
         # A list without anything in it is recognised by its spelling.
-        if (message.blank == _BLANKS[wanted] and not message.listed) or not _only_calls(message):
+        if (message.blank == _BLANKS[wanted] and not message.listed) or not _has_only_calls(message):
             return None
         return edit(replace(message, blank=_BLANKS[wanted], listed=False), _DID[wanted])
 
-    return rewrite_messages(conversation, filled)
+    return rewrite_messages(conversation, fill)
 
 
-def _only_calls(message: Message) -> bool:
+def _has_only_calls(message: Message) -> bool:
     """Whether it calls, and says nothing. Thinking has a field of its own."""
     kinds = {type(part) for part in message.parts}
     return Call in kinds and kinds <= {Call, Reasoning}

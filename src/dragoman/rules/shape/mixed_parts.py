@@ -45,7 +45,7 @@ _RANKS: dict[type[Part], int] = {Reasoning: 0, Call: 2}
 def mixed_parts(conversation: Conversation, context: Context) -> Rewrite:
     sort = _sort_all if context.facts.mixed_parts is Stance.REFUSES else _put_texts_first
 
-    def sorted_message(message: Message) -> Edit | None:
+    def sort_message(message: Message) -> Edit | None:
         if message.role is not Role.ASSISTANT:
             return None
         ordered = sort(message.parts)
@@ -53,7 +53,7 @@ def mixed_parts(conversation: Conversation, context: Context) -> Rewrite:
             return None
         return edit(replace(message, parts=ordered), "put words before calls")
 
-    return rewrite_messages(conversation, sorted_message)
+    return rewrite_messages(conversation, sort_message)
 
 
 def _sort_all(parts: Parts) -> Parts:

@@ -50,7 +50,7 @@ def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
             split = []
             continue
         messages += split
-        split = _one_by_one(message)
+        split = _split_calls(message)
         if len(split) < 2:
             messages.append(message)
             split = []
@@ -60,7 +60,7 @@ def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _one_by_one(message: Message) -> list[Message]:
+def _split_calls(message: Message) -> list[Message]:
     """A turn for each call. All else stays with the first one."""
     calls = [part for part in message.parts if type(part) is Call]
     if len(calls) < 2:

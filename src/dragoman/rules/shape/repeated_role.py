@@ -39,7 +39,7 @@ _SILENT = Text(EMPTY)
 )
 def repeated_role(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    since = 0 if facts.repeated_roles is Stance.REFUSES else _last_run(conversation.messages)
+    since = 0 if facts.repeated_roles is Stance.REFUSES else _find_last_run(conversation.messages)
     messages: list[Message] = list(conversation.messages[:since])
     notes: list[Note] = []
     run: list[Message] = []
@@ -54,7 +54,7 @@ def repeated_role(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _last_run(messages: tuple[Message, ...]) -> int:
+def _find_last_run(messages: tuple[Message, ...]) -> int:
     """Where the assistant's turns at the end begin."""
     since = len(messages)
     while since and messages[since - 1].role is Role.ASSISTANT:

@@ -44,7 +44,7 @@ def text_beside_calls(conversation: Conversation, context: Context) -> Rewrite:
     messages: list[Message] = []
     notes: list[Note] = []
     for message in conversation.messages:
-        words, calls = _apart(message)
+        words, calls = _part_words(message)
         if not words or not calls:
             messages.append(message)
             continue
@@ -57,7 +57,7 @@ def text_beside_calls(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _apart(message: Message) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+def _part_words(message: Message) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     """What an assistant's turn says, and what it calls. Thinking belongs to the calls that follow from it."""
     if message.role is not Role.ASSISTANT or not any(type(part) is Call for part in message.parts):
         return (), ()

@@ -47,7 +47,7 @@ def many_strict(conversation: Conversation, context: Context) -> Rewrite:
             continue
         own = weight(tool.schema) if tool.schema is not None else _LIGHT
         together = Weight(total.optional + own.optional, total.unions + own.unions)
-        if count < facts.strict_max and _light(own, together, facts):
+        if count < facts.strict_max and _is_light(own, together, facts):
             count, total = count + 1, together
             tools.append(tool)
             continue
@@ -57,7 +57,7 @@ def many_strict(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _light(own: Weight, total: Weight, facts: Facts) -> bool:
+def _is_light(own: Weight, total: Weight, facts: Facts) -> bool:
     """Within the limits together, and below them alone."""
     optional, unions = facts.strict_optional_max, facts.strict_union_max
     alone = own.optional < optional and own.unions < unions

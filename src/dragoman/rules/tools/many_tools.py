@@ -33,7 +33,7 @@ def many_tools(conversation: Conversation, context: Context) -> Rewrite:
     tools, most = conversation.tools, context.facts.tools_max
     if len(tools) <= most:
         return Rewrite(conversation)
-    needed = _needed_names(conversation)
+    needed = _find_needed(conversation)
     ranked = sorted(range(len(tools)), key=lambda at: (_name(tools[at]) not in needed, at))
     left_out = {*ranked[most:]}
     notes = tuple(
@@ -45,7 +45,7 @@ def many_tools(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(replace(conversation, tools=kept), notes)
 
 
-def _needed_names(conversation: Conversation) -> set[str]:
+def _find_needed(conversation: Conversation) -> set[str]:
     """The tools that the conversation speaks of."""
     names = {part.name for message in conversation.messages for part in message.parts if type(part) is Call}
     choice = conversation.settings.tool_choice

@@ -57,16 +57,16 @@ class PromptAnswers:
         self._lines = NdjsonDecoder()
 
     def whole(self, body: bytes) -> bytes:
-        return _rewritten(body)
+        return _rewrite(body)
 
     def piece(self, data: bytes) -> bytes:
-        return b"".join([line(_rewritten(one)) for one in self._lines.feed(data)])
+        return b"".join([line(_rewrite(one)) for one in self._lines.feed(data)])
 
     def close(self) -> bytes:
-        return b"".join([line(_rewritten(one)) for one in self._lines.close()])
+        return b"".join([line(_rewrite(one)) for one in self._lines.close()])
 
 
-def _rewritten(body: bytes) -> bytes:
+def _rewrite(body: bytes) -> bytes:
     """The members of the message beside the others. A call has no place here: no tools were declared."""
     try:
         members = decode_members(body)

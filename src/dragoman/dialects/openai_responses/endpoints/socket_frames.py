@@ -141,7 +141,7 @@ def _plain_text(members: Mapping[str, Raw], name: str) -> str:
     return _text(literal)
 
 
-def _posted_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def _gather_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Without those of the upgrade, and without the beta that only asks for a socket."""
     kept = {
         name: value for name, value in headers.items() if not name.startswith("sec-websocket") and name not in _HOPS
@@ -165,7 +165,7 @@ def _successor(turn: SocketTurn, parent: str, inputs: Sequence[Steering]) -> Soc
     return msgspec.structs.replace(turn, body=body, previous=parent, items=items)
 
 
-def _required_input(output: bytes) -> Json:
+def _require_input(output: bytes) -> Json:
     stubs: list[dict[str, Any]] = []
     for item in msgspec.json.decode(output, type=list[dict[str, Any]]):
         kind = item.get("type", "")
@@ -248,11 +248,11 @@ def _render_steering(what: str, members: Mapping[str, Any], lane: str | None) ->
 
 SOCKET_FRAMES = SocketFrames(
     parse=_parse,
-    posted_headers=_posted_headers,
+    posted_headers=_gather_headers,
     answer=ResponseMessages,
     continued=_continue,
     successor=_successor,
-    required_input=_required_input,
+    required_input=_require_input,
     render_error=_render_error,
     render_steering=_render_steering,
     render_turn=render_turn,

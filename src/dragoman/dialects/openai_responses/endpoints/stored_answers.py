@@ -65,7 +65,7 @@ def _find_references(given: Json) -> tuple[str, ...]:
     escaped."""
     if given[:1] != b"[" or (b'"id"' not in given and b"\\u006" not in given):
         return ()
-    return tuple([id for item in split_items(given, "/input") if (id := _referred(bytes(item)))])
+    return tuple([id for item in split_items(given, "/input") if (id := _find_referred(bytes(item)))])
 
 
 def _conversation(raw: bytes) -> str:
@@ -84,7 +84,7 @@ _decode_reference = msgspec.json.Decoder(_Reference).decode
 _LONGEST_REFERENCE = 1024
 
 
-def _referred(item: bytes) -> str:
+def _find_referred(item: bytes) -> str:
     """The id that an item refers to; empty if it is an item of its own."""
     if len(item) > _LONGEST_REFERENCE:
         return ""
@@ -98,7 +98,7 @@ def _referred(item: bytes) -> str:
 def _put_items(body: bytes, found: Mapping[str, Json]) -> bytes:
     members = open_body(body).members
     kept: dict[str, bytes | Raw] = dict(members)
-    kept[_INPUT] = render_list([found.get(_referred(item), item) for item in own_items(members)])
+    kept[_INPUT] = render_list([found.get(_find_referred(item), item) for item in own_items(members)])
     return render_object(kept)
 
 
