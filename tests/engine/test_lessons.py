@@ -529,16 +529,6 @@ CASES: dict[str, Case] = {
         (9, None),
         (None, 9),
     ),
-    "limit-refused": Case(
-        ("max_tokens must be less than or equal to 4096",),
-        {"settings": {"max_tokens": {"support": "refuses"}}},
-        {**PLAIN, "max_tokens": 9000},
-        lambda body: body.get("max_tokens"),
-        9000,
-        None,
-        lasting=False,
-        status=422,
-    ),
     "call-id-form": Case(
         (
             "Tool call id was turn1_0 but must be a-z, A-Z, 0-9, with a length of 9.",
@@ -1268,6 +1258,16 @@ CASES: dict[str, Case] = {
         {"frobnicate", "seed"},
         {"seed"},
     ),
+    "limit-refused": Case(
+        ("max_tokens must be less than or equal to 4096", "max_completion_tokens: too large"),
+        {"settings": {"max_tokens": {"support": "refuses"}}},
+        {**PLAIN, "max_tokens": 9000},
+        lambda body: body.get("max_tokens"),
+        9000,
+        None,
+        lasting=False,
+        status=422,
+    ),
 }
 
 
@@ -1542,6 +1542,30 @@ def test_C22_a_422_about_max_tokens_is_a_lesson_for_this_request_alone() -> None
     learnt = refused("max_tokens must be less than or equal to 4096", neutral(CHAT), status=422)
     assert learnt == Learnt("limit-refused", {"settings": {"max_tokens": {"support": "refuses"}}}, lasting=False)
     assert refused("max_tokens must be less than or equal to 4096", neutral(CHAT), status=400) is None
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("refused_name", ["max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize(
+    "says",
+    [
+        "Unrecognized request argument supplied: {}",
+        "Unsupported parameter: '{}'",
+        "body.{}: extra inputs are not permitted",
+    ],
+)
+def test_C22_a_limit_whose_name_is_refused_gets_its_other_name(says: str, refused_name: str, status: int) -> None:
+    """And if that is refused too, it is left out."""
+    other = ({"max_tokens", "max_completion_tokens"} - {refused_name}).pop()
+    target = neutral(CHAT, two_limits="unknown")
+    asked = {**PLAIN, "max_tokens": 9, "max_completion_tokens": 9}
+    for name, left in ((refused_name, {other}), (other, set())):
+        learnt = refused(says.format(name), target, asked, status)
+        assert learnt is not None
+        assert learnt.lasting
+        target = patch_target(target, Layer("lesson", learnt.facts))
+        sent = msgspec.json.decode(compile_ask(read(asked, source="openai-chat"), target).body)
+        assert {"max_tokens", "max_completion_tokens"} & sent.keys() == left
 
 
 def test_C1_C14_C15_C16_the_ladder_of_tool_shapes() -> None:

@@ -40,6 +40,8 @@ _SETTINGS: Mapping[str, str] = {
     "presencePenalty": "presence_penalty",
 }
 """Names on the wire that we call otherwise."""
+_LIMITS: Mapping[str, str] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+"""Each name of Chat's token limit, and the other one, which a server that refuses this one takes."""
 
 
 class Recognised(msgspec.Struct, frozen=True):
@@ -228,6 +230,8 @@ def _refused_setting(name: str, refusal: Recognised) -> Patch | None:
         return _correct(refusal, cache_hint_whole=False)
     if head in refusal.facts.refused_settings:
         return None
+    if head in _LIMITS and not refusal.facts.limit_name and refusal.facts.two_limits is not Stance.ACCEPTS:
+        return {"limit_name": _LIMITS[head]}
     ours = _SETTINGS.get(head, head)
     patch: Patch = {"refused_settings": [*refusal.facts.refused_settings, head]}
     if ours == "thinking":

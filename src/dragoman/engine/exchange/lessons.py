@@ -235,13 +235,6 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.other_limit,
     ),
     _lesson(
-        "limit-refused",
-        r"\bmax_tokens\b",
-        corrections.without_settings("max_tokens"),
-        statuses=(422,),
-        lasting=False,  # it may have been the number, not the name
-    ),
-    _lesson(
         "call-id-form",
         r"must be a-z, A-Z, 0-9, with a length of 9|alphanumeric strings with length 9",
         fixed(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9, odd_call_id=REFUSES),
@@ -509,6 +502,13 @@ LESSONS: tuple[Lesson, ...] = (
     # Tried at the start of a word only; every letter of a long one would be the start of another search.
     _lesson("extra-input", r"(?<![\w.])(?P<name>[\w.]++): extra inputs are not permitted", corrections.refused_name),
     _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", corrections.refused_name),
+    _lesson(
+        "limit-refused",
+        r"\bmax_(?:completion_)?tokens\b",
+        corrections.without_settings("max_tokens"),
+        statuses=(422,),
+        lasting=False,  # it may have been the number, not the name
+    ),
 )
 
 
