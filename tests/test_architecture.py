@@ -99,7 +99,8 @@ MAY_NAME_A_DIALECT = {
     "cli/commands/providers/demo.py": "profiles' names, in the order in which the demo shows them",
     "cli/demo_conversations.py": "recorded conversations, each in a dialect and for a profile",
     "emulators/catalogue.py": "emulators' names",
-    "emulators/chat/openrouter.py": "the names of vendors in OpenRouter's models",
+    "emulators/chat/openrouter/emulator.py": "the names of vendors in OpenRouter's models",
+    "emulators/chat/openrouter/upstreams.py": "the names of vendors in OpenRouter's models",
 }
 """Files outside a dialect's own package that may hold its name as a string, and why."""
 

@@ -75,7 +75,7 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "azure-openai-responses": EmulatorEntry(*_AZURE_RESPONSES),
     "xai": _compatible("xai", beside=_XAI_RESPONSES),
     "xai-responses": EmulatorEntry(*_XAI_RESPONSES),
-    "openrouter": EmulatorEntry("chat.openrouter"),
+    "openrouter": EmulatorEntry("chat.openrouter.emulator"),
     "mistral": EmulatorEntry("chat.mistral"),
     "deepseek": EmulatorEntry("chat.deepseek"),
     "groq": EmulatorEntry("chat.groq"),

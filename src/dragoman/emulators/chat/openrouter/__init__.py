@@ -1,0 +1,1 @@
+"""OpenRouter: a Chat Completions API in front of other providers."""
