@@ -13,7 +13,7 @@ import msgspec
 from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
 from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
 from dragoman.errors import OptionError
-from dragoman.profiles.profile import Profile
+from dragoman.profiles.profile import Profile, builtin, builtin_names
 from dragoman.wire.error_bodies import parse_failure
 
 _EMULATOR_BY_PROFILE = {
@@ -49,11 +49,17 @@ class EmulatorVerdict(msgspec.Struct, frozen=True):
 
 
 def emulator_for(profile: Profile) -> str:
-    """The emulator that is closest to a profile."""
-    if profile.name in names():
-        return profile.name
-    by_dialect = profile.dialect if profile.dialect in names() else _CHAT_EMULATOR
-    return _EMULATOR_BY_PROFILE.get(profile.name) or by_dialect
+    """The emulator that is closest to a profile: its own, that of the one it is like, or that of its dialect."""
+    for name in (profile.name, profile.like):
+        found = name if name in names() else _EMULATOR_BY_PROFILE.get(name)
+        if found is not None and (name == profile.name or _speaks(name, profile.dialect)):
+            return found
+    return profile.dialect if profile.dialect in names() else _CHAT_EMULATOR
+
+
+def _speaks(profile: str, dialect: str) -> bool:
+    """Whether a built-in profile has this dialect. One that is like it may have another."""
+    return profile in builtin_names() and builtin(profile).dialect == dialect
 
 
 def judge_request(name: str, path: str, headers: Mapping[str, str], body: bytes, root: str = "") -> EmulatorVerdict:
