@@ -119,6 +119,64 @@ def test_grounding_of_gemini(client: str) -> None:
         assert parts[0]["content"][0]["annotations"][0]["title"] == "Sky"
 
 
+def chat(message: dict[str, Any], **beside: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **beside}
+
+
+SONAR = {"citations": ["https://sky.example"], "search_results": [{"title": "Sky", "url": "https://sky.example"}]}
+
+
+@pytest.mark.parametrize("beside", [SONAR, {"citations": SONAR["citations"]}], ids=["pages", "addresses"])
+def test_pages_beside_an_answer_are_cited(beside: dict[str, Any]) -> None:
+    """As Perplexity lists them, in each chunk; a service that cites in the text as well is not doubled."""
+    answer = chat({"role": "assistant", "content": "Blue [1]"}, **beside)
+    (text,) = whole(answer, "openai-chat", "anthropic")["content"]
+    assert [one["url"] for one in text["citations"]] == ["https://sky.example"]
+    (message,) = whole(answer, "openai-chat", "openai-responses")["output"]
+    assert [one["url"] for one in message["content"][0]["annotations"]] == ["https://sky.example"]
+    note = {"type": "url_citation", "url_citation": {"url": "https://own.example", "title": "", "end_index": 4}}
+    noted = chat({"role": "assistant", "content": "Blue", "annotations": [note]}, **beside)
+    (text,) = whole(noted, "openai-chat", "anthropic")["content"]
+    assert [one["url"] for one in text["citations"]] == ["https://own.example"]
+    streaming = Translation("openai-chat", "anthropic", prompt=Conversation((), ()))
+    chunk = {"choices": [{"index": 0, "delta": {"content": "Blue [1]"}, "finish_reason": "stop"}], **beside}
+    out = read_events(streaming.feed(b"data: " + orjson.dumps(chunk) + b"\n\n") + streaming.close())
+    deltas = [event["delta"] for event in out if event["type"] == "content_block_delta"]
+    assert [delta["citation"]["url"] for delta in deltas if "citation" in delta] == ["https://sky.example"]
+
+
+def test_what_a_service_ran_is_told_from_its_message() -> None:
+    """As Groq's compound systems list it."""
+    page = {"title": "Sky", "url": "https://sky.example", "content": "Blue."}
+    run = {"type": "search", "index": 0, "arguments": '{"query": "sky"}', "search_results": {"results": [page]}}
+    answer = chat({"role": "assistant", "content": "Blue", "executed_tools": [run]})
+    call, found, _ = whole(answer, "openai-chat", "anthropic")["content"]
+    assert (call["input"], found["content"][0]["url"]) == ({"query": "sky"}, "https://sky.example")
+    asked = Conversation((), (NativeTool("web_search_20250305", b"{}", Origin("anthropic")),))
+    streaming = Translation("openai-chat", "anthropic", prompt=asked)
+    pieces = [{"executed_tools": [run | {"search_results": None}]}, {"executed_tools": [run]}, {"content": "Blue"}]
+    chunks = [{"choices": [{"index": 0, "delta": piece}]} for piece in pieces]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    data = b"".join([b"data: " + orjson.dumps(chunk) + b"\n\n" for chunk in chunks]) + b"data: [DONE]\n\n"
+    out = read_events(streaming.feed(data) + streaming.close())
+    blocks = [event["content_block"] for event in out if event["type"] == "content_block_start"]
+    assert [block["type"] for block in blocks] == ["server_tool_use", "web_search_tool_result", "text"]
+    assert blocks[1]["content"][0]["url"] == "https://sky.example"
+
+
+def test_code_that_failed_shows_claudes_client_what_it_printed() -> None:
+    code = {"executableCode": {"language": "PYTHON", "code": "1/0"}}
+    failed = {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "ZeroDivisionError"}}
+    parts = [code, failed, {"text": "Oh"}]
+    body = {"candidates": [{"content": {"parts": parts, "role": "model"}, "finishReason": "STOP"}]}
+    content = whole(body, "gemini", "anthropic")["content"][1]["content"]
+    assert (content["type"], content["stderr"], content["return_code"]) == (
+        "code_execution_result",
+        "ZeroDivisionError",
+        1,
+    )
+
+
 def test_a_picture_of_gemini_stands_behind_the_search_for_it() -> None:
     picture = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
     candidate = {**GROUNDED["candidates"][0], "content": {"parts": [picture], "role": "model"}}

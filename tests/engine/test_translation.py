@@ -384,6 +384,7 @@ WAITING = {"id": "r", "object": "response", "model": "m", "status": "queued", "o
     [
         ("gemini", {"candidates": [BROKEN]}, "The model broke off: OTHER."),
         ("gemini", {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}, "MALFORMED_FUNCTION_CALL"),
+        ("gemini", {"candidates": [BROKEN | {"finishMessage": "No such tool: x."}]}, "OTHER. No such tool: x."),
         ("openai-chat", {"choices": [{"message": {"content": "Hi"}, "finish_reason": "error"}]}, "with an error"),
         ("openai-responses", WAITING, "has not answered it yet"),
     ],

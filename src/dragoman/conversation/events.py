@@ -149,6 +149,8 @@ class Stopped(Event, frozen=True, gc=False):
     sequence: str | None = None
     """The stop string that was hit."""
     extras: Extras | None = None
+    why: str = ""
+    """The provider's own sentence about it."""
 
 
 class Used(Event, frozen=True, gc=False):

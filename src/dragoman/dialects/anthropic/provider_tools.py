@@ -255,7 +255,8 @@ def render_run(run: ToolRun) -> tuple[Opaque, ...]:
     name, kind = form
     identity = vendor_id("srvtoolu_", run.id)
     call = {"type": "server_tool_use", "id": identity, "name": name, "input": arguments, "caller": {"type": "direct"}}
-    content = {"type": f"{kind}_error", "error_code": run.error} if run.error else _render_content(run, arguments)
+    failed = run.error and not run.output  # what failed after it had printed something is a result
+    content = {"type": f"{kind}_error", "error_code": run.error} if failed else _render_content(run, arguments)
     result = {"type": kind, "tool_use_id": identity, "content": content, "caller": {"type": "direct"}}
     return _make_block("server_tool_use", call), _make_block(kind, result)
 
@@ -286,7 +287,8 @@ def _render_content(run: ToolRun, arguments: Members) -> Any:
         case Family.TOOL_SEARCH:
             found = [{"type": "tool_reference", "tool_name": tool.name} for tool in run.tools]
             return {"type": "tool_search_tool_search_result", "tool_references": found}
-    printed = {"stdout": run.output or "", "stderr": "", "return_code": 0, "content": []}
+    place, other = ("stderr", "stdout") if run.error else ("stdout", "stderr")
+    printed = {place: run.output or "", other: "", "return_code": int(bool(run.error)), "content": []}
     return {"type": "code_execution_result", **printed}
 
 

@@ -45,6 +45,7 @@ from dragoman.dialects.shared.raw_json import (
     decode_object,
     encode,
     says_nothing,
+    text_of,
 )
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
@@ -417,7 +418,8 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
         reason = parse_stop(choice.finish_reason, choice.calls > 0, choice.parts > choice.thoughts)
         if self._blocked:
             choice.metadata["promptFeedback"] = self._blocked
-        out.append(Stopped(choice.index, reason, choice.finish_reason, None, extras_of(NAME, choice.metadata)))
+        why = text_of(choice.metadata.get("finishMessage"))
+        out.append(Stopped(choice.index, reason, choice.finish_reason, None, extras_of(NAME, choice.metadata), why))
 
     def _stop_blocked(self, out: list[Event]) -> None:
         """The stop without any candidate: the prompt was blocked, or the answer is empty."""

@@ -47,6 +47,7 @@ from dragoman.dialects.openai_chat.schema import (
     decode_glanced_usage,
     decode_head,
 )
+from dragoman.dialects.shared.citations import cite_pages_beside
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_link
 from dragoman.dialects.shared.raw_json import (
     ABSENT,
@@ -196,6 +197,9 @@ class OpenChoice(msgspec.Struct):
     last: int | str = 0
     finish_reason: str | None = None
     refused: bool = False
+    cited: bool = False
+    runs: dict[bytes, Json] = {}
+    """What the provider's tools did, as the service lists it in the message, by its numbers."""
     extras: dict[str, Json] = {}
 
     def enter(self, kind: str, out: list[Event]) -> int:
@@ -321,7 +325,8 @@ class OpenChoice(msgspec.Struct):
             out.append(CallEnded(self.index, call.part))
 
     def stop_extras(self) -> Extras | None:
-        return extras_of(NAME, self.extras)
+        runs = {"executed_tools": b"[" + b",".join(self.runs.values()) + b"]"} if self.runs else {}
+        return extras_of(NAME, self.extras | runs)
 
 
 def _place(call: OpenCall) -> int:
@@ -415,6 +420,8 @@ class ChatAnswerParser(msgspec.Struct):
             return
         self._surrogates.flush(out)
         for choice in choices:
+            if choice.index == 0 and choice.text_part >= 0 and not choice.cited:
+                out += [Cited(0, choice.text_part, page, self.origin) for page in cite_pages_beside(self._extras)]
             choice.finish(out)
         for choice in choices:
             reason = parse_stop(choice.finish_reason or "", bool(choice.calls), choice.refused)
@@ -521,6 +528,10 @@ class ChatAnswerParser(msgspec.Struct):
             self._take_audio(choice, delta.audio, out)
         if delta.images is not ABSENT:
             self._take_images(choice, delta.images, out)
+        if delta.executed_tools is not ABSENT:
+            for run in _objects(delta.executed_tools):
+                if len(choice.runs) < _MOST_RUNS:
+                    choice.runs[bytes(decode_members(run).get("index", b""))] = run
         if delta.tool_calls is not None:
             for place, call in enumerate(delta.tool_calls):
                 choice.take_call(call, place if whole else None, out)
@@ -601,6 +612,7 @@ class ChatAnswerParser(msgspec.Struct):
         for item in _objects(raw):
             if choice.text_part < 0:
                 choice.text_part = choice.begin(TEXT, out)
+            choice.cited = True
             out.append(Cited(choice.index, choice.text_part, item, self.origin))
 
     def _take_text_signature(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
@@ -633,6 +645,9 @@ class ChatAnswerParser(msgspec.Struct):
             part, source = choice.begin(OTHER, out), parse_link(url)
             data, address = (source.data, "") if isinstance(source, Inline) else (EMPTY, source.url)
             out.append(MediaDelta(choice.index, part, MediaKind.IMAGE, source.media_type, data, url=address))
+
+
+_MOST_RUNS = 100
 
 
 def _gather_choice_extras(frame: bytes) -> Mapping[bytes, dict[str, Json]]:

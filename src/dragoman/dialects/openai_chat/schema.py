@@ -329,6 +329,7 @@ class ChatDelta(msgspec.Struct, gc=False):
     audio: Raw = ABSENT
     images: Raw = ABSENT
     extra_content: Raw = ABSENT
+    executed_tools: Raw = ABSENT
 
 
 class ChatChoiceDelta(msgspec.Struct, gc=False):

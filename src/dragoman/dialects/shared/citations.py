@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -99,6 +100,25 @@ def place_citation(choice: int, part: int, page: Page) -> Cited:
     place = {"start_index": page.start, "end_index": page.end}
     wire = {"type": "url_citation", "url": page.url, "title": page.title, **place}
     return Cited(choice, part, msgspec.json.encode(wire), OURS)
+
+
+def cite_pages_beside(members: Mapping[str, Json]) -> list[Json]:
+    """Citations of the pages that some services list beside an answer: `search_results`, or their addresses alone as
+    `citations`. They do not say which words rest on which page."""
+    try:
+        listed = msgspec.json.decode(members.get("search_results") or members.get("citations") or b"[]")
+    except (msgspec.DecodeError, RecursionError):
+        return []
+    pages = [{"url": one} if isinstance(one, str) else one for one in listed] if isinstance(listed, list) else []
+    found = [Page(one["url"], one.get("title") or "") for one in pages[:_MOST_BESIDE] if _is_page(one)]
+    return [msgspec.json.encode({"type": "url_citation", "url_citation": page}) for page in found]
+
+
+_MOST_BESIDE = 100
+
+
+def _is_page(found: Any) -> bool:
+    return isinstance(found, dict) and isinstance(found.get("url"), str) and isinstance(found.get("title") or "", str)
 
 
 def _find_source(sources: Any) -> dict[str, Any]:

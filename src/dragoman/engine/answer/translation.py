@@ -554,7 +554,7 @@ class Translation:
             self._tell_runs(event)
         if event.choice == 0 or self.stop is None:
             self.stop = event.reason
-            self._stop_word = event.word
+            self._stop_word = f"{event.word}. {event.why}".rstrip(". ") if event.why else event.word
         return event
 
     def _ended(self, event: Ended) -> Event:
