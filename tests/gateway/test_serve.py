@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -23,11 +24,14 @@ import httpx
 import pytest
 from rich.console import Console
 from tests.child_processes import dies_with_us
+from tests.free_ports import free_port
 from tests.gateway.running import wait_for
 from tests.gateway.serving import CLIENT, DRAGOMAN, TIMEOUT, Served, clean_environment, refused, serving
 
+from dragoman.config.schema.log import Log, LogLevel
 from dragoman.emulation.emulator_fallback import MODELS
 from dragoman.gateway.http.banner import show_clients
+from dragoman.gateway.records.request_log import RequestLog
 from dragoman.testing import emulator
 
 
@@ -455,6 +459,57 @@ def test_what_cannot_be_written_down_is_told(tmp_path: Path, what: str, log: str
         told = served.wait("not-written")
         assert (told["what"], told["entries"]) == (what, 1)
         assert "dragoman.yaml" in told["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for the workers in /proc")
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    port = free_port()
+    config(tmp_path, f"server: {{port: {port}, workers: 2}}\nproviders: {{p: {{profile: openai, api_key: k}}}}\n")
+
+    def answers() -> bool:
+        try:
+            return CLIENT.get(f"http://127.0.0.1:{port}/health", headers={"connection": "close"}).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.Popen(
+            [*DRAGOMAN, "serve"], cwd=tmp_path, env=clean_environment(), stderr=full, preexec_fn=dies_with_us()
+        )
+    try:
+        wait_for(answers)
+        for gone in two_workers(process.pid):
+            os.kill(gone, signal.SIGKILL)
+            two_workers(process.pid, gone=gone)
+        wait_for(answers)
+        process.terminate()
+        assert process.wait(TIMEOUT) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_log_that_is_back_begins_anew_and_tells_what_is_missing() -> None:
+    stream = FullNow()
+    lines = RequestLog(Log(), stream)
+    for number in range(4):
+        stream.is_full = number in (1, 2)
+        lines.add(LogLevel.INFO, {"event": str(number)})
+    first, *others = (json.loads(line) for line in stream.getvalue().splitlines() if line)
+    assert (first["event"], [line["event"] for line in others]) == ("0", ["not-written", "3"])
+    assert (others[0]["what"], others[0]["entries"]) == ("log", 2)
+
+
+class FullNow(StringIO):
+    """A log on a disk that may be full."""
+
+    is_full = False
+
+    def write(self, text: str) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
 
 
 def fresh(url: str, path: str, body: Any, key: str) -> httpx.Response:

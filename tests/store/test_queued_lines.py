@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from dragoman.config.schema.log import ExchangeLog, LogSplit
 from dragoman.store.journals.exchange_log import ExchangeFiles, ExchangeLine
-from dragoman.store.journals.queued_lines import QueuedLines
+from dragoman.store.journals.queued_lines import QueuedLines, append_line, open_lines
 from dragoman.store.journals.redaction import Redactor
 from dragoman.store.ledger_entry import Entry
 
@@ -56,3 +62,37 @@ def test_a_bad_exchange_costs_no_other_exchange(tmp_path: Path) -> None:
     lines = (tmp_path / "openai-chat.jsonl").read_text().splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["first", "last"]
     assert (files.health().written, files.health().failed) == (2, 1)
+
+
+@contextmanager
+def no_file_above(size: int) -> Iterator[None]:
+    """The system writes what fits, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_line_for_which_there_is_no_room_is_lost_alone(tmp_path: Path) -> None:
+    handle = open_lines(tmp_path / "lines")
+    try:
+        append_line(handle, b"the first")
+        with no_file_above(15), pytest.raises(OSError, match="No space left"):
+            append_line(handle, b"torn by the disk")
+        for line in (b"the second", b"the third"):
+            append_line(handle, line)
+    finally:
+        os.close(handle)
+    assert (tmp_path / "lines").read_bytes() == b"the first\ntorn \nthe second\nthe third\n"
+
+
+def test_a_torn_exchange_is_told(tmp_path: Path) -> None:
+    files = ExchangeFiles(ExchangeLog(folder=str(tmp_path), split=LogSplit.DIALECT), Redactor())
+    entry = Entry(id="torn", time=1_800_000_000.0, client_dialect="openai-chat")
+    with no_file_above(100):
+        files.write(ExchangeLine(entry=entry, request=b'{"model":"m"}', sent=None, answer=None))
+        assert files.flush()
+    files.close()
+    assert (files.health().written, files.health().failed) == (0, 1)

@@ -372,10 +372,11 @@ def _tune_threads() -> None:
 
 def announce(summary: banner.GatewaySummary, log: Log, at_once: bool = False) -> None:
     """Print a banner on a terminal, else log one line. The banner has its own thread, so that no request waits."""
-    if sys.stderr.isatty() and at_once:
+    is_seen = sys.stderr is not None and sys.stderr.isatty()  # None: closed before the start
+    if is_seen and at_once:
         show(summary)
         return
-    if sys.stderr.isatty():
+    if is_seen:
         threading.Thread(target=show, args=(summary,), name="dragoman-banner", daemon=True).start()
         return
     lines = RequestLog(log)

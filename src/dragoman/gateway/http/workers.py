@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 QUICK_SECONDS = 1.0
@@ -100,8 +101,7 @@ class Workers:
 
     def _fork(self, place: int) -> None:
         """Start a worker. It must not take a signal for the first process before its own handlers are set."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush_output()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         child = os.fork()
         if child == 0:
@@ -122,8 +122,7 @@ class Workers:
         except Exception:
             sys.excepthook(*sys.exc_info())
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            _flush_output()
             os._exit(code)
 
     def _reap(self) -> None:
@@ -156,3 +155,11 @@ class Workers:
                 os.kill(child, number)
             except ProcessLookupError:  # it has ended; `run` will notice
                 continue
+
+
+def _flush_output() -> None:
+    """Write what the two processes would both write. A full disk or a reader that is gone ends neither of them."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            if stream is not None:
+                stream.flush()

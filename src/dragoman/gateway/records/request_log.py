@@ -24,8 +24,9 @@ class RequestLog:
     def __init__(self, config: Log, stream: TextIO | None = None) -> None:
         self._rank = _RANK[config.level]
         self._write: Callable[[Line], str] = _json if config.format is LogFormat.JSON else _text
-        self.stream = stream or sys.stderr
+        self.stream: TextIO | None = stream or sys.stderr  # which is None if it was closed before the start
         self._pending: list[Line] = []
+        self._lost = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def takes(self, level: LogLevel) -> bool:
@@ -48,9 +49,23 @@ class RequestLog:
     def flush(self) -> None:
         self._timer = None
         pending, self._pending = self._pending, []
-        if pending:
-            self.stream.write("".join([self._write(line) for line in pending]))
-            self.stream.flush()
+        if pending and self.stream is not None:
+            self._write_all(self.stream, pending)
+
+    def _write_all(self, stream: TextIO, lines: list[Line]) -> None:
+        """A log that cannot be written, because the disk is full or its reader gone, stops no request and no start.
+        Once it can be again, it begins on a new line and tells how many lines are missing."""
+        text = "".join([self._write(line) for line in lines])
+        if self._lost:
+            line = {"level": "error", "event": "not-written", "what": "log", "entries": self._lost}
+            text = "\n" + self._write(line) + text
+        try:
+            stream.write(text)
+            stream.flush()
+        except OSError:
+            self._lost += len(lines)
+        else:
+            self._lost = 0
 
 
 def _json(line: Line) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.config.schema.log import ExchangeLog, LogSplit
-from dragoman.store.journals.queued_lines import QueuedLines
+from dragoman.store.journals.queued_lines import QueuedLines, append_line, open_lines
 from dragoman.store.journals.redaction import Redactor, parse_body, without_content
 from dragoman.store.journals.refusal_log import timestamp
 from dragoman.store.ledger_entry import Entry
@@ -41,9 +41,9 @@ class ExchangeFiles(QueuedLines[ExchangeLine]):
 
     def append(self, line: ExchangeLine) -> None:
         assert self._folder is not None
-        handle = os.open(self._folder / self._name(line.entry), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        handle = open_lines(self._folder / self._name(line.entry))
         try:
-            os.write(handle, self._line(line) + b"\n")
+            append_line(handle, self._line(line))
         finally:
             os.close(handle)
 

@@ -5,6 +5,8 @@ A request hands over a line and goes on. A line that cannot be written is counte
 
 from __future__ import annotations
 
+import errno
+import os
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -61,3 +63,22 @@ class QueuedLines(ABC, Generic[Line]):
                 errors.append(error)
         if errors:
             raise PartlyFailed(len(errors), errors[-1])
+
+
+def open_lines(path: Path) -> int:
+    """A file of lines, open for `append_line`; made if there is none."""
+    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+
+
+def append_line(handle: int, line: bytes) -> None:
+    """Write a line to the end of a file, at once. Raises OSError if there is no room for all of it.
+
+    A full disk takes a part of a line, and tells it by a number alone. The next line begins anew after it.
+    """
+    data = line + b"\n"
+    if os.fstat(handle).st_size:
+        os.lseek(handle, -1, os.SEEK_END)
+        if os.read(handle, 1) != b"\n":
+            data = b"\n" + data
+    if os.write(handle, data) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

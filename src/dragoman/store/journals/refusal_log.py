@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.config.schema.log import ProviderErrors
-from dragoman.store.journals.queued_lines import QueuedLines
+from dragoman.store.journals.queued_lines import QueuedLines, append_line, open_lines
 from dragoman.store.journals.redaction import Redactor, parse_body, without_content
 from dragoman.wire.error_bodies import provider_error
 
@@ -99,18 +99,18 @@ class RefusalLog(QueuedLines[RefusalLine]):
         return sum(len(body) for body in bodies if isinstance(body, bytes))
 
     def append(self, line: RefusalLine) -> None:
-        data = self.line(line) + b"\n"
+        data = self.line(line)
         while True:
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            handle = open_lines(self.path)
             try:
                 _lock(handle)
                 if not self._is_current(handle):
                     continue  # another worker rotated the file while this one waited
                 size = os.fstat(handle).st_size
-                if size and size + len(data) > self.config.max_bytes:
+                if size and size + len(data) >= self.config.max_bytes:
                     self._rotate()
                     continue
-                os.write(handle, data)
+                append_line(handle, data)
                 return
             finally:
                 os.close(handle)
