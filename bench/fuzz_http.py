@@ -18,8 +18,9 @@ import h11
 import uvicorn
 
 from dragoman.gateway.http.client_errors import BODY_ERRORS
+from dragoman.gateway.http.coarse_timer import CoarseTimer
 from dragoman.gateway.http.http_protocol import HTTP_LOGGER, bounded_protocol
-from dragoman.gateway.http.inbound import ClientGone, CoarseTimer, Inbound
+from dragoman.gateway.http.inbound import ClientGone, Inbound
 from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.incoming import InFlight
 from dragoman.upstream.transport.limits import Timeouts, TransportLimits

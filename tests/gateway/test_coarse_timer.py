@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tests.upstream.transport_servers import on_a_stepped_clock, step
 
-from dragoman.gateway.http.inbound import TICK, CoarseTimeout, CoarseTimer
+from dragoman.gateway.http.coarse_timer import TICK, CoarseTimeout, CoarseTimer
 
 
 class Alarm(CoarseTimeout):

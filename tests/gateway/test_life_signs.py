@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dragoman.dialects.registry import all_dialects, dialect
-from dragoman.gateway.http import inbound
-from dragoman.gateway.http.inbound import StreamWatch
+from dragoman.gateway.http import client_watch
+from dragoman.gateway.http.client_watch import StreamWatch
 from dragoman.gateway.http.outbound import SSE, Outbound
 
 PING = dialect("anthropic").ping
@@ -18,7 +18,7 @@ EVENT = b"event: a\ndata: {}\n\n"
 
 
 def test_a_silent_stream_is_pinged_until_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbound, "PING_SECONDS", 0.001)
+    monkeypatch.setattr(client_watch, "PING_SECONDS", 0.001)
     sent: list[bytes] = []
     pinged = asyncio.Event()
 
@@ -66,7 +66,7 @@ def test_a_reader_that_stands_still_is_noticed_as_before() -> None:
         async def send(message: Any) -> None: ...
 
         async with asyncio.timeout(None) as deadline:
-            watch = StreamWatch(deadline, 2 * inbound.PING_SECONDS, send, PING)
+            watch = StreamWatch(deadline, 2 * client_watch.PING_SECONDS, send, PING)
             watch.begun = 1
             for _ in range(3):
                 watch._check()

@@ -22,7 +22,8 @@ from dragoman.engine.answer.translation import Translation
 from dragoman.errors import DragomanError
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http.client_errors import as_failure
-from dragoman.gateway.http.inbound import ClientWatch, Inbound
+from dragoman.gateway.http.client_watch import ClientWatch
+from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.records import recent_exchanges
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.services import Services, open_services

@@ -12,7 +12,7 @@ import msgspec
 from dragoman.config.clients import Client
 from dragoman.config.schema.keys import Budget
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.http.inbound import CoarseTimer
+from dragoman.gateway.http.coarse_timer import CoarseTimer
 from dragoman.gateway.records.metrics import Metrics
 from dragoman.store.contracts.rate_limits import KeyLimits
 from dragoman.store.ledger_entry import Viewer

@@ -29,7 +29,8 @@ from dragoman.gateway.console.key_states import KeyRequest
 from dragoman.gateway.console.live_requests import live_requests
 from dragoman.gateway.console.model_states import models_view
 from dragoman.gateway.console.static_files import SAFE
-from dragoman.gateway.http.inbound import ClientGone, noticing
+from dragoman.gateway.http.client_watch import watch_client
+from dragoman.gateway.http.inbound import ClientGone
 from dragoman.gateway.http.outbound import SSE, Headers
 from dragoman.gateway.served_request import ServedRequest
 
@@ -142,7 +143,7 @@ async def watch_requests(request: ServedRequest) -> None:
         raise Refused(Failure(FailureKind.RATE_LIMIT, "too many pages watch requests", 429, retry_after=5.0))
     services.records.recent.watchers += 1
     try:
-        with noticing(request.inbound, 0):
+        with watch_client(request.inbound, 0):
             events = live_requests(request)
             await request.outbound.streamed(events, list(SAFE), SSE, services.live.config.server.write_timeout)
     except TimeoutError:

@@ -17,7 +17,7 @@ from dragoman.engine.tokens.token_count import count_request, estimated_count, p
 from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit
-from dragoman.gateway.http.inbound import noticing
+from dragoman.gateway.http.client_watch import watch_client
 from dragoman.gateway.http.outbound import ESTIMATED, header
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.served_request import ServedRequest
@@ -43,7 +43,7 @@ async def count(request: ServedRequest, dialect: str, model: str | None = None) 
         body = await with_counted_turns(services, caller.name, dialect, await request.body())
         parse = partial(parse_count_request, dialect, body, inbound.headers, model, services.live.config.limits)
         work = request.work(body)
-        with noticing(inbound, len(body)):
+        with watch_client(inbound, len(body)):
             ask = await work.run(parse)
         name = ask.model or services.live.config.default_model or ""
         first = find_destinations(services, caller, name, dialect).first
@@ -56,7 +56,7 @@ async def count(request: ServedRequest, dialect: str, model: str | None = None) 
             ask, TargetRoute((first,)), context, caller.name, options=options, work=work
         )
         named = header(MODEL_HEADER, first.name)
-        with noticing(inbound, len(body)):
+        with watch_client(inbound, len(body)):
             step = await dispatch.prepare()
             if not isinstance(step, Send):
                 raise Refused(step.failure)

@@ -30,7 +30,8 @@ from dragoman.gateway.callers.caller import Refused, Slot, Traffic, begin_work
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit, limit_headers
 from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
-from dragoman.gateway.http.inbound import ClientGone, ClientWatch
+from dragoman.gateway.http.client_watch import ClientWatch
+from dragoman.gateway.http.inbound import ClientGone
 from dragoman.gateway.http.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
 from dragoman.gateway.models.model_names import find_lead
 from dragoman.gateway.models.model_routing import choose_model, keep_choice, route_header

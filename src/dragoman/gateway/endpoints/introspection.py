@@ -17,7 +17,7 @@ from dragoman.engine.library.report_summary import fold
 from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
-from dragoman.gateway.http.inbound import noticing
+from dragoman.gateway.http.client_watch import watch_client
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.records.metrics import render_metrics
 from dragoman.gateway.served_request import ServedRequest
@@ -117,18 +117,18 @@ async def adapt(request: ServedRequest) -> None:
     with Slot(services.traffic, caller):
         body = await request.body()
         work = request.work(body)
-        with noticing(inbound, len(body)):
+        with watch_client(inbound, len(body)):
             wanted = await work.run(partial(_dry_run, body, limits))
         route = find_destinations(services, caller, wanted.to, wanted.source)
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, 0)
         asked = bytes(wanted.request)
         parse = partial(read, asked, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits)
-        with noticing(inbound, len(body)):
+        with watch_client(inbound, len(body)):
             ask = await work.run(parse)
         context = AnswerContext(model=wanted.to, id=request.outbound.id)
         dispatch = services.dispatcher.open(ask, route, context, caller.name, options=wanted.options(), work=work)
-        with noticing(inbound, len(body)):
+        with watch_client(inbound, len(body)):
             step = await dispatch.prepare()
     if not isinstance(step, Send):
         raise Refused(step.failure)

@@ -24,7 +24,8 @@ from dragoman.gateway.callers.budgets import hold, refuse_unpriced
 from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit
-from dragoman.gateway.http.inbound import ClientGone, noticing
+from dragoman.gateway.http.client_watch import watch_client
+from dragoman.gateway.http.inbound import ClientGone
 from dragoman.gateway.http.outbound import JSON, header
 from dragoman.gateway.models.model_limits import ModelLimiter
 from dragoman.gateway.models.model_names import find_destinations
@@ -96,7 +97,7 @@ async def relay(
     with Slot(services.traffic, caller):
         received = await request.body()
         request.outbound.work = request.work(received)
-        with noticing(inbound, len(received)):
+        with watch_client(inbound, len(received)):
             body = await request.outbound.work.run(partial(_parse, inbound.headers, received))
         name = _member(services.live.config, body.model or _default_model(services.live.config, path))
         route = find_destinations(services, caller, name, form)
@@ -111,7 +112,7 @@ async def relay(
         sending = _Sending(destination, path, find_credential(request, form, destination))
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
-            with noticing(inbound, len(received)):
+            with watch_client(inbound, len(received)):
                 failure = await _pass_on(request, sending, body.named(destination.target.model), client)
         finally:
             _write_down(request, name, sending, started, failure)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Collection, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from msgspec import Struct
-
-from dragoman.wire.json_size import LARGE
+from dragoman.gateway.http.coarse_timer import CoarseTimeout, CoarseTimer
 
 if TYPE_CHECKING:
     from dragoman.upstream.socket_line import SocketLine
@@ -26,55 +22,6 @@ GRACE_SECONDS = 30.0
 """Seconds until the body must begin, and that it may be late in all."""
 MIN_BYTES_PER_SECOND = 4096
 """A slower body is refused."""
-
-
-TICK = 0.25
-"""Seconds between two looks at the timeouts."""
-
-
-class CoarseTimer(Struct, eq=False):
-    """The timeouts of one event loop. It ticks only while there are any."""
-
-    timeouts: set[CoarseTimeout] = set()
-    now: int = 0
-    """Ticks so far."""
-    _timer: asyncio.TimerHandle | None = None
-
-    def start(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
-
-    def _tick(self) -> None:
-        self.now += 1
-        for timeout in tuple(self.timeouts):
-            if timeout.due <= self.now and timeout in self.timeouts:
-                self.timeouts.discard(timeout)
-                timeout.on_timeout()
-        self._timer = asyncio.get_running_loop().call_later(TICK, self._tick) if self.timeouts else None
-
-
-class CoarseTimeout(ABC):
-    """Something that happens once, unless it is stopped before.
-
-    The event loop's own timers cost 1.9 µs each to set and to stop (on uvloop); these cost 0.8 µs, and fire up to one
-    tick late. Every request sets two: one for a late body, one for a client that may have disconnected.
-    """
-
-    __slots__ = ("_timer", "due")
-
-    def __init__(self, timer: CoarseTimer, seconds: float) -> None:
-        self._timer = timer
-        self.due = timer.now + 1 + int(seconds / TICK)
-        if not timer.timeouts:
-            timer.start()
-        timer.timeouts.add(self)
-
-    def stop(self) -> None:
-        self._timer.timeouts.discard(self)
-
-    @abstractmethod
-    def on_timeout(self) -> None:
-        """What happens."""
 
 
 class BodyTooLarge(Exception):
@@ -231,125 +178,3 @@ def _decompress(body: bytes, encoding: str, limit: int, encodings: int) -> bytes
         raise BodyTooLarge(str(error)) from None
     except BadEncoding as error:
         raise BodyEncodingRefused(str(error)) from None
-
-
-_WATCH_AFTER = 0.5
-"""Seconds after which a request begins to check whether its client is still connected."""
-
-
-class ClientWatch(CoarseTimeout):
-    """Cancels the task of a request when its client disconnects. `gone` marks such a cancellation.
-
-    The client of a large body is watched at once: the work on it waits for others, and need not be begun.
-    """
-
-    __slots__ = ("_inbound", "_task", "_watcher", "gone")
-
-    def __init__(self, inbound: Inbound, size: int = 0) -> None:
-        super().__init__(inbound.timer, _WATCH_AFTER)
-        self.gone = False
-        self._inbound = inbound
-        self._task = asyncio.current_task()
-        self._watcher: asyncio.Task[None] | None = None
-        if size > LARGE:
-            self._timer.timeouts.discard(self)
-            self.on_timeout()
-
-    def on_timeout(self) -> None:
-        self._watcher = asyncio.get_running_loop().create_task(self._watch())
-
-    async def _watch(self) -> None:
-        while (await self._inbound.receive())["type"] != "http.disconnect":  # noqa: ASYNC110 - the server waits in receive
-            await asyncio.sleep(_WATCH_AFTER)  # and if it does not, this loop must not be busy
-        self.gone = True
-        if self._task is not None:
-            self._task.cancel("the client has disconnected")
-
-    def stop(self) -> None:
-        self._timer.timeouts.discard(self)
-        if self._watcher is not None:
-            self._watcher.cancel()
-            self._watcher = None  # it refers to this
-
-
-@contextmanager
-def noticing(inbound: Inbound, size: int) -> Iterator[None]:
-    """Work for a client, whose body of this size has been read. Raises ClientGone once it disconnects, which ends the
-    work."""
-    watch = ClientWatch(inbound, size)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if watch.gone:
-            raise ClientGone from None
-        raise
-    finally:
-        watch.stop()
-
-
-PING_SECONDS = 15.0
-"""A stream that is silent for so long, and up to twice as long, shows that it lives."""
-_FRAME_END = b"\n\n"
-
-
-class StreamWatch:
-    """Ends a deadline when one write has been waiting for `seconds` or longer, and sends `ping` between two events of a
-    stream that is silent: Claude Code gives it up after five minutes, and a model may think for longer, unseen.
-
-    A timer checks this from time to time; a write only increases a number.
-    """
-
-    __slots__ = (
-        "_deadline",
-        "_pause",
-        "_ping",
-        "_seconds",
-        "_seen",
-        "_send",
-        "_stuck",
-        "_timer",
-        "begun",
-        "done",
-        "last",
-        "pinging",
-    )
-
-    def __init__(self, deadline: asyncio.Timeout, seconds: float, send: Send, ping: bytes = b"") -> None:
-        self.begun = 0
-        self.done = 0
-        self.last = b""
-        """What was written last."""
-        self.pinging: asyncio.Task[None] | None = None
-        """The ping under way. The next write waits for it."""
-        self._seen = 0
-        self._stuck = 0.0
-        self._deadline = deadline
-        self._seconds = seconds
-        self._send = send
-        self._ping = ping
-        self._pause = min(seconds, PING_SECONDS) if ping else seconds
-        self._timer = asyncio.get_running_loop().call_later(self._pause, self._check)
-
-    def _check(self) -> None:
-        loop, same = asyncio.get_running_loop(), self.begun == self._seen
-        waits = self.begun > self.done or self.pinging is not None
-        self._stuck = self._stuck + self._pause if waits and same else 0.0
-        if self._stuck >= self._seconds:
-            self._deadline.reschedule(loop.time())
-            return
-        if self._ping and same and not waits and self.last.endswith(_FRAME_END):
-            self.pinging = loop.create_task(self._send_ping())
-        self._seen = self.begun
-        self._timer = loop.call_later(self._pause, self._check)
-
-    async def _send_ping(self) -> None:
-        try:
-            await self._send({"type": "http.response.body", "body": self._ping, "more_body": True})
-        finally:
-            self.pinging = None
-
-    async def stop(self) -> None:
-        self._timer.cancel()
-        if self.pinging is not None:
-            self.pinging.cancel()
-            await asyncio.gather(self.pinging, return_exceptions=True)

@@ -13,7 +13,8 @@ from dragoman.conversation.failures import Failure
 from dragoman.dialects.dialect import AnswerContext, RenderError
 from dragoman.engine.answer.client_failures import render_failure
 from dragoman.engine.library.report_summary import ID_HEADER
-from dragoman.gateway.http.inbound import Send, StreamWatch
+from dragoman.gateway.http.client_watch import StreamWatch
+from dragoman.gateway.http.inbound import Send
 from dragoman.upstream.heavy_work import RequestWork
 from dragoman.wire.json_size import LARGE
 
