@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from email.utils import parsedate_to_datetime
 from html import unescape
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,12 +20,12 @@ from dragoman.wire.error_wording import (
     CODES,
     CONTEXT,
     OVERFLOW,
-    RETRY,
     SENTENCES,
     STATUSES,
     WEAK_CODES,
     matched_part,
 )
+from dragoman.wire.retry_after import find_wait, parse_seconds
 
 UNREADABLE = "Unable to read error response from provider"
 
@@ -34,8 +33,6 @@ _MAX_RAW = 64 * 1024
 _MAX_LOGGED = 4096
 _MAX_SHOWN = 200
 _MAX_DEPTH = 6
-_LONGEST_WAIT = 31 * 86_400.0
-"""Seconds. Numbers in error bodies are anybody's: a longer wait is no number that a client can use."""
 _MOST_DIGITS = 15
 _MOST_TOKENS = 10**_MOST_DIGITS
 _FLAT_KEYS = ("message", "Message", "msg", "detail", "error_message", "errorMessage", "title")
@@ -68,7 +65,7 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
         code=parser.code,
         type=parser.type,
         param=parser.param,
-        retry_after=_find_wait(lowered, parser, message),
+        retry_after=find_wait(lowered, parser.retry_after, message),
         is_final=lowered.get("x-should-retry") == "false",
         tokens=parser.tokens or tokens,
         limit=parser.limit or limit,
@@ -284,7 +281,7 @@ class _ErrorParser:
     def _parse_detail(self, detail: dict[str, Any]) -> None:
         delay = detail.get("retryDelay")
         if isinstance(delay, str):
-            self.retry_after = _seconds(delay.removesuffix("s"))
+            self.retry_after = parse_seconds(delay.removesuffix("s"))
         if isinstance(detail.get("reason"), str):
             self.names.insert(0, detail["reason"])
         self.quotas += [str(item.get("quotaId", "")) for item in _objects(detail.get("violations"))]
@@ -381,39 +378,3 @@ def _positive(value: Any) -> int | None:
 def _number(text: str | None) -> int | None:
     digits = text.replace(",", "") if text else ""
     return _positive(int(digits)) if digits and len(digits) <= _MOST_DIGITS else None
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        seconds = float(text)
-    except ValueError:
-        return None
-    return min(seconds, _LONGEST_WAIT) if seconds >= 0 else None
-
-
-def _find_wait(headers: Mapping[str, str], parser: _ErrorParser, message: str) -> float | None:
-    """How long to wait: from the headers first, as the official SDKs do, then from the body."""
-    milliseconds = _seconds(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    if value := headers.get("retry-after"):
-        seconds = _seconds(value)
-        return seconds if seconds is not None else _until(value, headers.get("date", ""))
-    return parser.retry_after if parser.retry_after is not None else _find_wait_in_sentence(message)
-
-
-def _until(then: str, now: str) -> float | None:
-    """The seconds from the date of the answer to the date in `retry-after`."""
-    try:
-        seconds = (parsedate_to_datetime(then) - parsedate_to_datetime(now)).total_seconds()
-        return min(max(0.0, seconds), _LONGEST_WAIT)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _find_wait_in_sentence(message: str) -> float | None:
-    found = RETRY.search(matched_part(message))
-    if found is None or not any(found.groups()):
-        return None
-    hours, minutes, seconds, milliseconds = (float(found[unit] or 0) for unit in ("h", "m", "s", "ms"))
-    return min(hours * 3600 + minutes * 60 + seconds + milliseconds / 1000, _LONGEST_WAIT)

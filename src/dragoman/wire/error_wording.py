@@ -281,7 +281,3 @@ FORM_SENTENCE = LatePattern(
 )
 """What servers say with status 500 when their code meets a form that it does not expect, such as the code of a chat
 template."""
-RETRY = LatePattern(
-    r"(?:retry|try again)(?: again)? (?:in|after) (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?"
-    r"(?:(?P<s>\d+(?:\.\d+)?)\s?(?:s\b|sec))?(?:(?P<ms>\d+(?:\.\d+)?)\s?ms)?",
-)

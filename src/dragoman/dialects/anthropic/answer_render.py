@@ -23,8 +23,8 @@ from dragoman.dialects.shared.citations import PLACES, Page, Passage
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import decode_members, encode
-from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
+from dragoman.wire.retry_after import render_wait
 
 _BREAKDOWNS = frozenset({Stop.BROKEN_CALL, Stop.ERROR})
 
@@ -259,7 +259,7 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
     headers = {"content-type": "application/json"}
     if context.id:
         headers["request-id"] = context.id
-    headers |= wait_headers(failure)
+    headers |= render_wait(failure)
     if status in _FINAL or failure.kind in (FailureKind.QUOTA, FailureKind.ANSWER_TOO_LARGE):
         headers["x-should-retry"] = "false"
     if failure.budget is not None:

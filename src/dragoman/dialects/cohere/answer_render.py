@@ -30,8 +30,8 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
-from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
+from dragoman.wire.retry_after import render_wait
 
 
 def render_logprobs(tokens: Json) -> Json | None:
@@ -198,7 +198,7 @@ _TOO_LONG = "too many tokens"
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
     headers = {"content-type": "application/json"}
-    headers |= wait_headers(failure)
+    headers |= render_wait(failure)
     return _find_status(failure), headers, error_body(failure, context)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, ErrorAnswer
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.event_stream import render_frame
+from dragoman.wire.retry_after import render_wait
 
 ERROR_TYPE = "x-amzn-errortype"
 
@@ -51,7 +51,7 @@ def render_error(failure: Failure, context: AnswerContext) -> ErrorAnswer:
     headers = {"content-type": "application/json", ERROR_TYPE: kind}
     if context.id:
         headers["x-amzn-requestid"] = context.id
-    headers |= wait_headers(failure)
+    headers |= render_wait(failure)
     return status, headers, encode({"message": _word_error(failure)})
 
 

@@ -15,7 +15,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode, valid_utf8
 from dragoman.dialects.shared.sse_stream import AnswerProgress, SseStreamParser
-from dragoman.dialects.shared.wait_headers import wait_headers, with_wait
+from dragoman.wire.retry_after import render_wait, tell_wait
 
 KINDS: Mapping[FailureKind, tuple[str, str | None]] = {
     FailureKind.AUTH: ("invalid_request_error", "invalid_api_key"),
@@ -57,7 +57,7 @@ def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
     headers = {"content-type": "application/json"}
     if context.id:
         headers["x-request-id"] = context.id
-    headers |= wait_headers(failure)
+    headers |= render_wait(failure)
     if failure.retry_after is not None:
         headers["retry-after-ms"] = f"{failure.retry_after * 1000:.0f}"
     if failure.kind in _FINAL:
@@ -67,7 +67,7 @@ def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
 
 def error_object(failure: Failure, message: str) -> dict[str, Any]:
     """The `error` object of a body, with this message."""
-    message = with_wait(failure, message, "Please try again in")
+    message = tell_wait(failure, message, "Please try again in")
     kind, code = KINDS[failure.kind]
     if failure.kind in _OWN_CODES:
         code = failure.code or code

@@ -40,8 +40,8 @@ from dragoman.dialects.shared import call_order
 from dragoman.dialects.shared.call_order import HeldEvents
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode
-from dragoman.dialects.shared.wait_headers import plain_seconds, wait_headers, with_wait
 from dragoman.wire.json_reader import render_list, render_object
+from dragoman.wire.retry_after import format_seconds, render_wait, tell_wait
 from dragoman.wire.sse import one_line
 
 _WORDS = StopWords({"STOP": Stop.END, **FINISHES}).words
@@ -478,14 +478,14 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
     """Status, headers and body of the answer."""
     status, body = error_body(failure)
     headers = {"content-type": "application/json; charset=UTF-8"}
-    headers |= wait_headers(failure)
+    headers |= render_wait(failure)
     return status, headers, b"[" + body + b"]" if context.framing is Framing.JSON_ARRAY else body
 
 
 def error_body(failure: Failure) -> tuple[int, bytes]:
     """The body alone, which is also the last object of a stream that failed."""
     status, word = failure.status_for(*EXACT_STATUSES), _ERRORS[failure.kind]
-    message = with_wait(failure, _word_error(failure), "Please retry in")
+    message = tell_wait(failure, _word_error(failure), "Please retry in")
     error: dict[str, Any] = {"code": status, "message": message, "status": word}
     if details := list(_render_error_details(failure)):
         error["details"] = details
@@ -497,7 +497,7 @@ def _render_error_details(failure: Failure) -> Iterator[dict[str, Any]]:
     if failure.kind is FailureKind.QUOTA or (failure.is_final and failure.kind.retryable):
         yield {"@type": f"{_TYPES}QuotaFailure", "violations": [{"quotaId": "SpendPerDay"}]}
     if failure.retry_after is not None:
-        yield {"@type": f"{_TYPES}RetryInfo", "retryDelay": f"{plain_seconds(failure.retry_after)}s"}
+        yield {"@type": f"{_TYPES}RetryInfo", "retryDelay": f"{format_seconds(failure.retry_after)}s"}
 
 
 def _word_error(failure: Failure) -> str:

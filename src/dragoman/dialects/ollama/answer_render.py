@@ -35,8 +35,8 @@ from dragoman.dialects.shared import call_order
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.wait_headers import wait_headers
 from dragoman.wire.json_reader import render_list, render_object
+from dragoman.wire.retry_after import render_wait
 from dragoman.wire.sse import one_line
 
 _TOO_LONG = Failure(FailureKind.ANSWER_TOO_LARGE, "A tool call of the answer is too long.")
@@ -265,7 +265,7 @@ _TOO_LONG_PROMPT = "prompt too long; exceeded max context length"
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
     headers = {"content-type": "application/json; charset=utf-8"}
-    headers |= wait_headers(failure)
+    headers |= render_wait(failure)
     return failure.status_for(*EXACT_STATUSES), headers, error_body(failure)
 
 
