@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
+import pytest
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.conversation import Ask, Conversation
@@ -82,6 +83,18 @@ def run(
     report = ReportBuilder(ask).entries(rule, done.notes)
     told = [(change.at, change.loses, change.kind != "repair") for change in report]
     return Run(ask, done.conversation, told, [change.did for change in report], done.undo)
+
+
+def leaves_alone(rule: Rule, cases: Mapping[str, tuple[Any, ...]], source: str = CHAT) -> Callable[[str], None]:
+    """The test that a rule leaves a conversation as it is: what is said, for which facts, with which choice if any."""
+
+    @pytest.mark.parametrize("name", cases)
+    def test(name: str) -> None:
+        said, known, choice = (*cases[name], None)[:3]
+        done = run(rule, said, known, choice=choice, source=source)
+        assert done.untouched, (done.changes, done.conversation)
+
+    return test
 
 
 def _ask(said: str | Mapping[str, Any] | Conversation, source: str) -> Ask:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.rules.clean.bad_arguments import bad_arguments
 
@@ -39,9 +39,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(bad_arguments, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(bad_arguments, UNTOUCHED)
 
 
 def chat(arguments: Any) -> dict[str, Any]:

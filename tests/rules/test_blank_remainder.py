@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.rules.media.blank_remainder import blank_remainder
 
@@ -41,9 +41,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(blank_remainder, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(blank_remainder, UNTOUCHED)
 
 
 def test_adapt_after_the_thinking_beside_it_had_to_go() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import Run, facts, run, sent
+from tests.rules.runs import Run, facts, leaves_alone, run, sent
 
 from dragoman.conversation.tools import Tool
 from dragoman.engine.library.adapt import read
@@ -56,10 +56,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    said, known, choice = UNTOUCHED[name]
-    assert run(cache_marks, said, known, choice=choice).untouched
+test_untouched = leaves_alone(cache_marks, UNTOUCHED)
 
 
 def test_A18_adapt_with_the_choice() -> None:

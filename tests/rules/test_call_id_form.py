@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.rules.runs import Run, facts, run, sent
+from tests.rules.runs import Run, facts, leaves_alone, run, sent
 
 from dragoman.conversation.parts import Call
 from dragoman.engine.compile.compiler import compile_ask
@@ -69,9 +69,7 @@ UNTOUCHED: dict[str, tuple[str, Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(call_id_form, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(call_id_form, UNTOUCHED)
 
 
 def test_adapt_maps_the_ids_back() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman import adapt
 from dragoman.conversation.parts import Call, Result, Text
@@ -277,9 +277,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(client_tool, *UNTOUCHED[name], source=RESPONSES).untouched
+test_untouched = leaves_alone(client_tool, UNTOUCHED, source=RESPONSES)
 
 
 ANTHROPIC = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.judges import judge
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.engine.library.adapt import adapt
 from dragoman.rules.clean.custom_tool import custom_tool
@@ -89,9 +89,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(custom_tool, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(custom_tool, UNTOUCHED)
 
 
 def test_other_tools_stay_the_same_objects() -> None:

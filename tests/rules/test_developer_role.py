@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.place.developer_role import developer_role
 
@@ -23,9 +22,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(developer_role, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(developer_role, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

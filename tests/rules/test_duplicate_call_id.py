@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Call
@@ -84,9 +83,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(duplicate_call_id, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(duplicate_call_id, UNTOUCHED)
 
 
 def test_A16_adapt_for_a_real_provider() -> None:

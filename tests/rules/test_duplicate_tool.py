@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.judges import judge
-from tests.rules.runs import CHAT, facts, run
+from tests.rules.runs import CHAT, facts, leaves_alone, run
 
 from dragoman.engine.library.adapt import adapt
 from dragoman.rules.tools.duplicate_tool import duplicate_tool
@@ -57,9 +57,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(duplicate_tool, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(duplicate_tool, UNTOUCHED)
 
 
 @pytest.mark.parametrize("target", ["anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.profiles.facts import Facts
 from dragoman.rules.clean.empty_content import empty_content
@@ -92,9 +92,7 @@ UNTOUCHED: dict[str, tuple[str, Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(empty_content, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(empty_content, UNTOUCHED)
 
 
 def test_the_words_of_the_placeholder_can_be_configured() -> None:

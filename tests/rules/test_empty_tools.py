@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.conversation.tools import Tool
 from dragoman.rules.tools.empty_tools import empty_tools
@@ -39,9 +38,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(empty_tools, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(empty_tools, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

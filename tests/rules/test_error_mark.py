@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.media.error_mark import error_mark
 
@@ -34,9 +34,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(error_mark, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(error_mark, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

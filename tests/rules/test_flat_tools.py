@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.conversation.parts import Text
 from dragoman.rules.media.flat_tools import flat_tools
@@ -80,9 +80,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(flat_tools, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(flat_tools, UNTOUCHED)
 
 
 def test_C6_C11_adapt_for_a_real_proxy() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.place.inline_system import inline_system
 
@@ -31,9 +30,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(inline_system, *UNTOUCHED[name], source=CLAUDE).untouched
+test_untouched = leaves_alone(inline_system, UNTOUCHED, source=CLAUDE)
 
 
 def test_adapt_reports_it_in_the_same_dialect_alone() -> None:

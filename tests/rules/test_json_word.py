@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.turns.json_word import json_word
 
@@ -53,9 +53,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(json_word, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(json_word, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

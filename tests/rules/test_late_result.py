@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.judges import judge
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.engine.library.adapt import adapt
 from dragoman.profiles.facts import Facts
@@ -73,9 +73,7 @@ UNTOUCHED: dict[str, tuple[str, Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(late_result, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(late_result, UNTOUCHED)
 
 
 CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.errors import RepairRefused
 from dragoman.profiles.facts import Facts
@@ -104,10 +104,7 @@ UNTOUCHED: dict[str, tuple[str, Facts, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    said, known, choice = UNTOUCHED[name]
-    assert run(late_system, said, known, choice=choice).untouched
+test_untouched = leaves_alone(late_system, UNTOUCHED)
 
 
 def test_after_a_block_of_the_providers_own_tools() -> None:

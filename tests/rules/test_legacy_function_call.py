@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.profiles.facts import Facts
 from dragoman.rules.clean.legacy_function_call import legacy_function_call
@@ -79,9 +79,7 @@ UNTOUCHED: dict[str, tuple[dict[str, Any], Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(legacy_function_call, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(legacy_function_call, UNTOUCHED)
 
 
 def test_a_target_that_wants_signatures_wants_the_new_form() -> None:

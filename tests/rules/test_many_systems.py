@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.errors import RepairRefused
 from dragoman.profiles.facts import Facts
@@ -118,10 +118,7 @@ UNTOUCHED: dict[str, tuple[str, Facts, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    said, known, choice = UNTOUCHED[name]
-    assert run(many_systems, said, known, choice=choice).untouched
+test_untouched = leaves_alone(many_systems, UNTOUCHED)
 
 
 MESSAGES: list[dict[str, Any]] = [

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.shape.many_thoughts import many_thoughts
 
@@ -37,9 +36,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(many_thoughts, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(many_thoughts, UNTOUCHED)
 
 
 def test_adapt_for_a_real_provider() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run
+from tests.rules.runs import facts, leaves_alone, run
 from tests.shapes.words import PIXEL, SOUND
 
 from dragoman.conversation.parts import Media, Result, Text
@@ -71,9 +71,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(media_apart, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(media_apart, UNTOUCHED)
 
 
 def test_adapt_for_a_real_provider() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.engine.library.adapt import adapt
 from dragoman.profiles.facts import Facts
@@ -87,9 +87,7 @@ THINKS: dict[str, tuple[str, Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", THINKS)
-def test_untouched(name: str) -> None:
-    assert run(missing_reasoning, *THINKS[name]).untouched
+test_untouched = leaves_alone(missing_reasoning, THINKS)
 
 
 CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}

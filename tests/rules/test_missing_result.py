@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.conversation.parts import Result
 from dragoman.rules.pair.missing_result import missing_result
@@ -53,9 +53,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(missing_result, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(missing_result, UNTOUCHED)
 
 
 def test_the_words_can_be_configured() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.shape.mixed_parts import mixed_parts
 
@@ -49,9 +49,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(mixed_parts, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(mixed_parts, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

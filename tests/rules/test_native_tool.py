@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman import adapt
 from dragoman.conversation.tools import ChoiceMode
@@ -51,9 +51,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(native_tool, *UNTOUCHED[name], source=RESPONSES).untouched
+test_untouched = leaves_alone(native_tool, UNTOUCHED, source=RESPONSES)
 
 
 def test_adapt_for_real_providers() -> None:

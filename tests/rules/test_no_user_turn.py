@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.rules.turns.no_user_turn import no_user_turn
 
@@ -35,9 +35,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(no_user_turn, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(no_user_turn, UNTOUCHED)
 
 
 def test_C18_adapt_for_real_providers() -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.profiles.facts import Facts
 from dragoman.rules.clean.null_content import null_content
@@ -66,9 +66,7 @@ UNTOUCHED: dict[str, tuple[str, Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(null_content, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(null_content, UNTOUCHED)
 
 
 def test_the_words_of_the_placeholder_can_be_configured() -> None:

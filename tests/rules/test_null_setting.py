@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.settings.null_setting import null_setting
 
@@ -27,9 +26,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(null_setting, *UNTOUCHED[name], source=CLAUDE).untouched
+test_untouched = leaves_alone(null_setting, UNTOUCHED, source=CLAUDE)
 
 
 def test_adapt_for_real_providers() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.pair.orphan_result import orphan_result
 
@@ -52,9 +52,7 @@ UNTOUCHED: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(orphan_result, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(orphan_result, UNTOUCHED)
 
 
 @pytest.mark.parametrize("held", [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.profiles.profile import Layer, Profiles
 from dragoman.rules.shape.parallel_calls import parallel_calls
@@ -51,9 +50,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(parallel_calls, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(parallel_calls, UNTOUCHED)
 
 
 def test_adapt_for_a_server_that_makes_one_call_at_a_time() -> None:

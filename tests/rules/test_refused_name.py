@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.rules.name.refused_name import refused_name
 
@@ -47,10 +46,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    said, known, choice = UNTOUCHED[name]
-    assert run(refused_name, said, known, choice=choice).untouched
+test_untouched = leaves_alone(refused_name, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

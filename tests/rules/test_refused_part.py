@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.judges import judge
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.policy import Policy
@@ -213,9 +213,7 @@ UNTOUCHED: dict[str, tuple[str, Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(refused_part, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(refused_part, UNTOUCHED)
 
 
 def chat(*messages: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.rules.clean.refused_prefill import refused_prefill
 
@@ -29,9 +29,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(refused_prefill, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(refused_prefill, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.reason.refused_reasoning import refused_reasoning
 
@@ -83,9 +83,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(refused_reasoning, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(refused_reasoning, UNTOUCHED)
 
 
 def test_the_right_field_is_left_alone() -> None:

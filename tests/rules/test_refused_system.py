@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.place.refused_system import refused_system
 
@@ -34,9 +33,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(refused_system, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(refused_system, UNTOUCHED)
 
 
 def test_adapt_for_a_real_model() -> None:

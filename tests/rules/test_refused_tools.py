@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run
+from tests.rules.runs import facts, leaves_alone, run
 
 from dragoman.engine.library.adapt import adapt
 from dragoman.profiles.profile import Layer, Profiles
@@ -48,9 +48,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(refused_tools, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(refused_tools, UNTOUCHED)
 
 
 def test_adapt_if_the_user_says_so() -> None:

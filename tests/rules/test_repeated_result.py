@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.pair.repeated_result import repeated_result
 
@@ -50,9 +50,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(repeated_result, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(repeated_result, UNTOUCHED)
 
 
 def test_adapt_for_a_real_provider() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.profiles.facts import Facts
 from dragoman.rules.shape.repeated_role import repeated_role
@@ -122,9 +122,7 @@ UNTOUCHED: dict[str, tuple[str, Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(repeated_role, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(repeated_role, UNTOUCHED)
 
 
 def test_A11_A14_adapt_for_real_providers() -> None:

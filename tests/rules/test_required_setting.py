@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.rules.settings.required_setting import required_setting
 
@@ -29,9 +29,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(required_setting, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(required_setting, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

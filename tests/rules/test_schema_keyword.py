@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 import dragoman.rules.tools.schema_keyword as schema_keyword_module
 from dragoman.engine.library.adapt import adapt
@@ -115,9 +115,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(schema_keyword, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(schema_keyword, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.place.system_parts import system_parts
 
@@ -29,9 +29,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(system_parts, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(system_parts, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

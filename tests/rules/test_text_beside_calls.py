@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.rules.shape.text_beside_calls import text_beside_calls
 
@@ -67,9 +67,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(text_beside_calls, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(text_beside_calls, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

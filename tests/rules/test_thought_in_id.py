@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.emulators.signatures import mint
 from dragoman.rules.pair.thought_in_id import thought_in_id
@@ -38,9 +37,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(thought_in_id, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(thought_in_id, UNTOUCHED)
 
 
 def test_C4_adapt_maps_the_id_back() -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.rules.runs import CHAT, Run, facts, run, sent
+from tests.rules.runs import CHAT, Run, facts, leaves_alone, run, sent
 
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import Tool
@@ -99,9 +99,7 @@ UNTOUCHED: dict[str, tuple[dict[str, Any], Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(tool_name_form, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(tool_name_form, UNTOUCHED)
 
 
 def test_a_providers_own_tool_keeps_its_name() -> None:

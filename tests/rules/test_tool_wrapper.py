@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.tools.tool_wrapper import tool_wrapper
 
@@ -59,9 +59,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(tool_wrapper, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(tool_wrapper, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

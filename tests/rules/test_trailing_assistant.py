@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import CHAT, facts, run, sent
+from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
 from dragoman.rules.turns.trailing_assistant import trailing_assistant
 
@@ -37,9 +37,7 @@ UNTOUCHED: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(trailing_assistant, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(trailing_assistant, UNTOUCHED)
 
 
 def test_a_turn_of_fields_alone_says_something() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.shape.trailing_space import trailing_space
 
@@ -28,9 +28,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(trailing_space, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(trailing_space, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.tools.undeclared_tools import undeclared_tools
 
@@ -35,9 +34,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(undeclared_tools, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(undeclared_tools, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.clean.unknown_role import unknown_role
 
@@ -24,9 +23,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(unknown_role, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(unknown_role, UNTOUCHED)
 
 
 def test_E6_adapt_for_a_real_provider() -> None:

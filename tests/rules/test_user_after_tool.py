@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.turns.user_after_tool import user_after_tool
 
@@ -31,9 +30,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(user_after_tool, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(user_after_tool, UNTOUCHED)
 
 
 def test_adapt_for_real_providers() -> None:

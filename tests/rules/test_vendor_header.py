@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.rules.runs import facts, run, sent
+from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.clean.vendor_header import vendor_header
 
@@ -28,9 +28,7 @@ UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
-    assert run(vendor_header, *UNTOUCHED[name]).untouched
+test_untouched = leaves_alone(vendor_header, UNTOUCHED)
 
 
 def _request(*system: str) -> dict[str, Any]:
