@@ -27,7 +27,7 @@ async def reached(store: Part) -> Part:
     """A store that was started, and whose servers are there."""
     for _ in range(60):
         await store.start()
-        if store.health().away is None:
+        if not store.health().away:
             return store
     raise AssertionError(store.health().away)
 

@@ -26,7 +26,7 @@ from dragoman.store.journals.redaction import Redactor
 from dragoman.store.ledger_entry import Entry
 from dragoman.store.location import store_file
 from dragoman.store.memory.store import MemoryStore
-from dragoman.store.open_store import file_refusal, memory_refusal, open_store, shared_refusal
+from dragoman.store.open_store import file_refusal, memory_refusal, open_store, place_of_store
 from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.store import Store
 
@@ -78,7 +78,8 @@ async def test_an_address_that_names_no_backend_is_refused_with_those_that_do(
 ) -> None:
     address = {name: Secret(url) for name, url in (("hot", hot), ("ledger", ledger)) if url is not None}
     config = Config(store=StoreConfig(**address))
-    assert why in (shared_refusal(config, None) or "")
+    with pytest.raises(StoreError, match=why):
+        place_of_store(config, None)
     opened = open_store(config, None)
     assert isinstance(opened.store, MemoryStore)
     assert opened.warning is not None
@@ -90,7 +91,27 @@ def test_a_backend_that_is_not_installed_names_its_extra(monkeypatch: pytest.Mon
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     config = Config(store=StoreConfig(ledger=Secret("postgresql://x")))
-    assert "install 'dragoman[postgres]'" in (shared_refusal(config, None) or "")
+    with pytest.raises(StoreError, match=r"install 'dragoman\[postgres\]'"):
+        place_of_store(config, None)
+
+
+@pytest.mark.parametrize(
+    ("hot", "ledger", "place"),
+    [
+        (None, None, "{file}"),
+        ("redis://:secret-word@h", None, "redis://h:6379/0, ledger: {file}"),
+        (None, "postgresql://u:secret-word@h/d", "{file}, ledger: postgresql://h/d"),
+        ("redis://h", "postgresql://h/d", "redis://h:6379/0, ledger: postgresql://h/d"),
+    ],
+)
+def test_several_workers_name_the_place_of_the_store_and_need_no_other(
+    tmp_path: Path, hot: str | None, ledger: str | None, place: str
+) -> None:
+    address = {name: Secret(url) for name, url in (("hot", hot), ("ledger", ledger)) if url is not None}
+    config = Config(store=StoreConfig(**address), server=ServerConfig(workers=2))
+    file = broken(tmp_path)
+    assert place_of_store(config, file) == place.format(file=file)
+    assert (file_refusal(config, file) is None) is (len(address) == 2)
 
 
 async def test_a_store_of_two_parts_uses_each_for_its_own(tmp_path: Path) -> None:

@@ -79,13 +79,13 @@ async def test_a_server_that_is_killed_costs_no_entry_and_doubles_none(
             assert await part.flush()
             mortal.kill()
         await asyncio.sleep(0)
-    await until(lambda: part.health().away is not None and not part.health().waiting)
+    await until(lambda: bool(part.health().away) and not part.health().waiting)
     with pytest.raises(StoreUnavailable):
         await part.ledger.totals(ADMIN, By.CALLER)
     assert not await part.flush()
     assert part.health().local > 0
     mortal.start()
-    await until(lambda: part.health().away is None)
+    await until(lambda: not part.health().away)
     assert await part.flush(20)
     assert await count(part) == 300
     health = part.health()
@@ -194,7 +194,7 @@ async def test_tables_of_a_newer_program_are_left_alone(opened: Any, time: Time)
     assert await beside.flush()  # a newer version that this one can live with
     server.execute(f"INSERT INTO {schema}.dragoman_schema (version, oldest) VALUES (99, 99)")
     late = await opened(address)
-    assert "Upgrade it" in (late.health().away or "")
+    assert "Upgrade it" in str(late.health().away)
 
 
 async def test_days_that_are_over_leave_as_a_whole(opened: Any, time: Time) -> None:

@@ -51,14 +51,14 @@ class Cluster:
             await store.replicas.beat()
         self.server.kill()
         for store in self.stores:
-            await until(lambda store=store: store.health().away is not None)  # type: ignore[misc]
+            await until(lambda store=store: bool(store.health().away))  # type: ignore[misc]
 
     async def find_redis_again(self) -> None:
         """It has forgotten everything, but for the time."""
         self.server.start()
         self.advance(0)
         for store in self.stores:
-            await until(lambda store=store: store.health().away is None)  # type: ignore[misc]
+            await until(lambda store=store: not store.health().away)  # type: ignore[misc]
             await store.flush()
 
 
@@ -198,10 +198,10 @@ async def test_a_replica_that_does_not_know_what_was_spent_waits_for_a_slow_redi
     cluster.server.stop()
     with hurried(fresh):
         asked = [asyncio.create_task(fresh.budgets.reserve("anna", PERIODS, 1.0)) for _ in range(5)]
-        await until(lambda: fresh.health().away is not None)
+        await until(lambda: bool(fresh.health().away))
     cluster.server.go_on()
     assert [type(await one) for one in asked] == [Exhausted] * 5
-    await until(lambda: fresh.health().away is None)
+    await until(lambda: not fresh.health().away)
     assert await other.budgets.reserve("anna", PERIODS, 0.0) != ()
     cluster.server.stop()
     with hurried(fresh):
@@ -210,7 +210,7 @@ async def test_a_replica_that_does_not_know_what_was_spent_waits_for_a_slow_redi
     left.cancel()
     await asyncio.gather(left, return_exceptions=True)
     cluster.server.go_on()
-    await until(lambda: fresh.health().away is None)
+    await until(lambda: not fresh.health().away)
     await fresh.flush()
     await fresh.flush()
     assert await other.budgets.reserve("ben", PERIODS, 0.0) == (0.0, 0.0, 0.0)

@@ -195,7 +195,7 @@ class Services:
                 metrics.FAILED.name: store.failed,
                 metrics.UNREAD.name: store.unread,
                 metrics.REPLACED.name: store.replaced,
-                metrics.AWAY.name: int(store.away is not None),
+                metrics.AWAY.name: int(bool(store.away)),
                 metrics.LOCAL.name: store.local,
                 metrics.RECONNECTS.name: store.reconnects,
                 metrics.REPLICAS.name: store.replicas,

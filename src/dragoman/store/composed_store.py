@@ -9,13 +9,18 @@ from dragoman.store.contracts.health import StoreHealth, combine_health
 from dragoman.store.store import HotPart, LedgerPart, Prunable
 
 
+def join_places(hot: str, ledger: str) -> str:
+    """Where the two parts live, in words for people."""
+    return f"{hot}, ledger: {ledger}"
+
+
 class ComposedStore:
     """`Store` of two parts that know nothing of each other. What fails in one does not touch the other."""
 
     def __init__(self, hot: HotPart, ledger: LedgerPart) -> None:
         self.hot = hot
         self._parts = (hot, ledger)
-        self.place = f"{hot.place}, ledger: {ledger.place}"
+        self.place = join_places(hot.place, ledger.place)
         self.ledger = ledger.ledger
         self.vault, self.limits, self.budgets, self.pins = hot.vault, hot.limits, hot.budgets, hot.pins
         self.lessons, self.summaries, self.calibrations = hot.lessons, hot.summaries, hot.calibrations

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.store import StoreKind
 from dragoman.store.clock import REAL_CLOCKS, Clocks
-from dragoman.store.composed_store import ComposedStore
+from dragoman.store.composed_store import ComposedStore, join_places
 from dragoman.store.errors import StoreError
 from dragoman.store.journals.redaction import Redactor
 from dragoman.store.memory.store import MemoryStore
@@ -73,26 +73,28 @@ def _open_own(config: Config, path: Path | None, clocks: Clocks, redactor: Redac
         return OpenedStore(memory, str(error), "state is kept in memory only")
 
 
-def shared_refusal(config: Config, path: Path | None) -> str | None:
-    """Why a gateway cannot use the servers that its configuration names, or None if it can.
+def place_of_store(config: Config, path: Path | None) -> str:
+    """Where a gateway with this configuration keeps its state, in words for people.
 
-    A server that cannot be reached is no reason: it may come, and until then each replica goes by itself.
+    Raises StoreError if it cannot use the servers that are named. One that cannot be reached is no reason: it may come,
+    and until then each replica goes by itself.
     """
     opening = StoreOpening(options_of(config), path, REAL_CLOCKS, Redactor.of(config))
-    try:
-        open_hot(opening)
-        open_ledger(opening)
-    except StoreError as error:
-        return str(error)
-    return None
+    hot, ledger = open_hot(opening), open_ledger(opening)
+    own = str(path or "memory")
+    if hot is None and ledger is None:
+        return own
+    return join_places(own if hot is None else hot.place, own if ledger is None else ledger.place)
 
 
 def file_refusal(config: Config, path: Path | None) -> str | None:
     """Why a gateway should not start on this file, or None if it may.
 
     One worker on the default file falls back to memory. If the configuration names the file, or if several
-    workers must share it, a file that cannot be used is an error.
+    workers must share it, a file that cannot be used is an error. If servers hold all of the store, there is none.
     """
+    if config.store.hot is not None and config.store.ledger is not None:
+        return None
     named = config.store.path is not None
     if path is None or (not named and config.server.workers == 1):
         return None

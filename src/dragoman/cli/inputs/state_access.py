@@ -145,7 +145,7 @@ async def opened_store(given: GivenConfig) -> AsyncIterator[Store]:
     try:
         for _ in range(_STARTS):
             await opened.store.start()
-            if opened.store.health().away is None:
+            if not opened.store.health().away:
                 break
         yield opened.store
     finally:

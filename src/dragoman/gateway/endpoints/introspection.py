@@ -53,10 +53,12 @@ async def ready(request: ServedRequest) -> None:
     store = services.store.health()
     shown: dict[str, Any] = {"ready": not reason, "reason": reason, "config": services.live.digest}
     if store.replicas:
-        shown["shared_state"] = "away" if store.away is not None else "ok"
+        shown["shared_state"] = "away" if store.is_state_away else "ok"
         shown["replicas"] = store.replicas
-        if store.away is not None and request.caller.admin:
-            shown["away"] = services.records.redactor.text(store.away)
+    if any(one.is_ledger for one in store.away):
+        shown["ledger"] = "away"
+    if store.away and request.caller.admin:
+        shown["away"] = services.records.redactor.text("; ".join(map(str, store.away)))
     await request.outbound.whole(503 if reason else 200, msgspec.json.encode(shown))
 
 

@@ -13,6 +13,7 @@ from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.http.inbound import BodyEncodingRefused, BodyTooLarge, BodyTooSlow
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.records.records import Records
+from dragoman.store.errors import StoreUnavailable
 
 BODY_ERRORS = (BodyTooLarge, BodyTooSlow, BodyEncodingRefused)
 """Errors of a body that could not be received."""
@@ -33,6 +34,8 @@ def as_failure(error: Refused | DragomanError | BodyTooLarge | BodyTooSlow | Bod
         return Failure(FailureKind.BAD_REQUEST, str(error), 408)
     if isinstance(error, BodyEncodingRefused):
         return Failure(FailureKind.BAD_REQUEST, str(error), 415)
+    if isinstance(error, StoreUnavailable):
+        return Failure(FailureKind.OVERLOADED, str(error), 503, retry_after=1.0)
     return failure_of(error)
 
 

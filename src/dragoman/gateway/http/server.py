@@ -43,8 +43,9 @@ from dragoman.gateway.records.store_alerts import StoreAlerts
 from dragoman.gateway.services import Services
 from dragoman.profiles.models import find_model
 from dragoman.profiles.profile import Profiles
+from dragoman.store.errors import StoreError
 from dragoman.store.location import store_file
-from dragoman.store.open_store import file_refusal, memory_refusal, shared_refusal
+from dragoman.store.open_store import file_refusal, memory_refusal, place_of_store
 from dragoman.upstream.heavy_work import tune_allocator
 
 KEEP_ALIVE = 75
@@ -104,13 +105,14 @@ def run(options: ServeOptions) -> int:
     server = loaded.config.server
     check(loaded.config)
     state = store_file(loaded.config.store, options.path)
-    for refusal in (file_refusal(loaded.config, state), shared_refusal(loaded.config, state)):
-        if refusal is not None:
-            raise ServeError(refusal)
+    if (refusal := file_refusal(loaded.config, state)) is not None:
+        raise ServeError(refusal)
+    try:
+        place = place_of_store(loaded.config, state)
+    except StoreError as error:
+        raise ServeError(str(error)) from None
     listening = bind(server.host, server.port)
-    summary = banner.summarise(
-        loaded.config, url_of(listening, server.host), loaded.file, str(state or "memory"), notice
-    )
+    summary = banner.summarise(loaded.config, url_of(listening, server.host), loaded.file, place, notice)
     if server.workers == 1:
         return _serve(GatewayStart(options, profiles, listening), loaded, file, summary)
     from dragoman.gateway.http.workers import Workers

@@ -110,7 +110,9 @@ DROPPED = _counter("store_dropped_entries", "Entries that were not taken, becaus
 FAILED = _counter("store_failed_entries", "Entries that were lost to an error.")
 UNREAD = _counter("store_failed_reads", "Reads of the store that failed or took too long.")
 REPLACED = _counter("store_replaced_files", "Times that the store's file was gone and a new one was begun.")
-AWAY = _gauge("store_away", "Processes that cannot reach the state that replicas share, and go by what they know.")
+AWAY = _gauge(
+    "store_away", "Processes that cannot reach a server of the store: the state that replicas share, or the ledger."
+)
 LOCAL = _counter("store_local_decisions", "Decisions that a process made alone, because shared state was away or slow.")
 RECONNECTS = _counter("store_reconnects", "Times that a connection to shared state was made again.")
 REPLICAS = _gauge("store_replicas", "Processes that share state, as last known.", shared=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.config.schema.log import LogLevel
 from dragoman.gateway.records.records import Records
-from dragoman.store.contracts.health import StoreHealth
+from dragoman.store.contracts.health import Absence, StoreHealth
 from dragoman.store.store import Store
 
 
@@ -15,7 +15,7 @@ class StoreAlerts:
         self._store = store
         self._records = records
         self._seen: dict[str, StoreHealth] = {}
-        self._away = False
+        self._away: dict[str, Absence] = {}
 
     def check(self) -> None:
         self._tell_away(self._store.health())
@@ -24,18 +24,17 @@ class StoreAlerts:
         self._compare("log.exchanges", self._records.exchanges.health())
 
     def _tell_away(self, health: StoreHealth) -> None:
-        """One line when shared state goes away, and one when it is back."""
-        is_away = health.away is not None
-        if is_away is self._away:
-            return
-        self._away = is_away
-        redact = self._records.redactor.text
-        if is_away:
-            what = f"limits are shared out among {health.replicas}; state is what this process knows"
-            self._log({"event": "shared-state-away", "error": redact(health.away or ""), "effect": what})
-        else:
-            line = {"event": "shared-state-back", "place": self._store.place}
-            self._records.lines.add(LogLevel.WARNING, {**line, "decided_alone": health.local})
+        """One line when a server goes away, and one when it is back."""
+        before, self._away = self._away, {one.place: one for one in health.away}
+        for place in self._away.keys() - before.keys():
+            one = self._away[place]
+            what = "ledger-away" if one.is_ledger else "shared-state-away"
+            self._log({"event": what, "error": self._records.redactor.text(str(one)), "effect": one.effect})
+        for place in before.keys() - self._away.keys():
+            back: dict[str, object] = {"event": "shared-state-back", "place": place, "decided_alone": health.local}
+            if before[place].is_ledger:
+                back = {"event": "ledger-back", "place": place}
+            self._records.lines.add(LogLevel.WARNING, back)
 
     def _compare(self, what: str, health: StoreHealth) -> None:
         seen = self._seen.get(what, StoreHealth())

@@ -117,7 +117,7 @@ async def _find_seals(services: Services) -> Seals:
     configured = [one.reveal().encode() for one in (config.secret, config.old_secret) if one is not None]
     if services.conversations.seals is None or services.conversations.seals[0] != configured:
         known = configured or [await services.store.secrets.agree("seals", secrets.token_bytes(SECRET_BYTES))]
-        if not configured and services.store.health().away is not None:
+        if not configured and services.store.health().is_state_away:
             what = "the store is away, and with it the secret of what clients carry; try again, or set `secret`"
             raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=1.0))
         services.conversations.seals = configured, Seals(known)

@@ -7,6 +7,20 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 
+class Absence(Struct, frozen=True):
+    """A server of the store that cannot be reached right now."""
+
+    place: str
+    why: str
+    effect: str
+    """What that means until it is back."""
+    is_ledger: bool = False
+    """Whether it holds the ledger alone, and nothing that a request waits for."""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.why}"
+
+
 class StoreHealth(Struct, frozen=True):
     """Counts since the start, for metrics and the log."""
 
@@ -29,8 +43,13 @@ class StoreHealth(Struct, frozen=True):
     replicas: int = 0
     """How many use shared state, as last known."""
     last_error: str | None = None
-    away: str | None = None
-    """Why shared state cannot be reached right now. None: it can."""
+    away: tuple[Absence, ...] = ()
+    """The servers that cannot be reached right now."""
+
+    @property
+    def is_state_away(self) -> bool:
+        """Whether this process goes by what it knows of the state that replicas share."""
+        return any(not one.is_ledger for one in self.away)
 
 
 def combine_health(parts: Sequence[StoreHealth]) -> StoreHealth:
@@ -40,5 +59,5 @@ def combine_health(parts: Sequence[StoreHealth]) -> StoreHealth:
         for name in ("waiting", "written", "dropped", "failed", "unread", "replaced", "local", "reconnects", "replicas")
     }
     errors = [part.last_error for part in parts if part.last_error]
-    away = [part.away for part in parts if part.away]
-    return StoreHealth(**counts, last_error=next(iter(errors), None), away="; ".join(away) or None)
+    away = tuple(one for part in parts for one in part.away)
+    return StoreHealth(**counts, last_error=next(iter(errors), None), away=away)

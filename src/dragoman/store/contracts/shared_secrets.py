@@ -18,7 +18,7 @@ class SharedSecrets:
     What may be lost: with the file or the server all secrets are; what was sealed with them can be opened no more. The
     memory store loses them at a restart. `secret` in the configuration takes the place of a kept one.
 
-    What a failure means: the caller gets its own proposal, and the failure is counted. `health().away` tells it.
+    What a failure means: the caller gets its own proposal, and the failure counts. `health().is_state_away` tells it.
     """
 
     def __init__(self, table: ExpiringTable[bytes]) -> None:

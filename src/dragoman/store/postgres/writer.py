@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.store.clock import Clock
-from dragoman.store.contracts.health import StoreHealth
+from dragoman.store.contracts.health import Absence, StoreHealth
 from dragoman.store.journals.background_writer import MOST_BYTES
 from dragoman.store.ledger_entry import Entry
 from dragoman.store.postgres.connection import DatabaseConnection, connect, is_a_values_fault, lacks_partition, place_of
@@ -64,6 +64,7 @@ class LedgerWriter:
         self._settings = settings
         self._clock = clock
         self._spool = spool
+        self._effect = f"entries wait {'on the disk' if spool is not None else 'in memory'}; nobody can read the ledger"
         self._thread = thread
         self._waiting: deque[Entry] = deque()
         self._weight_in = self._weight_out = 0  # each is written by one thread alone
@@ -108,7 +109,7 @@ class LedgerWriter:
             local=self._spooled,
             reconnects=self._reconnects,
             last_error=self._last_error,
-            away=self._away,
+            away=() if self._away is None else (Absence(place_of(self._address), self._away, self._effect, True),),
         )
 
     # In the thread
@@ -261,7 +262,7 @@ class LedgerWriter:
         return connection
 
     def _is_away(self, error: BaseException) -> None:
-        self._away = f"{place_of(self._address)}: {type(error).__name__}: {str(error)[:200]}"
+        self._away = f"{type(error).__name__}: {str(error)[:200]}"
         self._settled.set()
 
     async def _disconnect(self) -> None:

@@ -11,7 +11,7 @@ from dragoman.config.schema.store import RedisOptions, StoreConfig
 from dragoman.store.books import CALIBRATION_BOOK, LESSON_BOOK, BookCalibrations, BookLessons
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.contracts.expiring_table import Bounds
-from dragoman.store.contracts.health import StoreHealth
+from dragoman.store.contracts.health import Absence, StoreHealth
 from dragoman.store.errors import StoreUnavailable
 from dragoman.store.memory.cooldowns import MemoryCooldowns
 from dragoman.store.memory.expiring_map import ExpiringMap
@@ -46,6 +46,7 @@ for either, as a replica's own counts do for a limit."""
 CLOSE_SECONDS = 5.0
 PUSHED_AGAIN = 2_000
 """Values of each table that this process gives back to a Redis that has lost them."""
+_AWAY = "limits are shared out among {}; state is what this process knows"
 FORGOTTEN_SECONDS, MOST_FORGOTTEN = 60, 1000
 """For so long replicas are reminded to drop a caller that was forgotten."""
 
@@ -113,7 +114,7 @@ class RedisStore(TableStore):
             local=sum(link.local for link in links),
             reconnects=sum(max(link.connects - 1, 0) for link in links),
             replicas=self.replicas.sharers,
-            away=None if away is None else f"{self.place}: {away}",
+            away=() if away is None else (Absence(self.place, away, _AWAY.format(self.replicas.sharers)),),
         )
 
     async def forget(self, caller: str) -> int:

@@ -61,12 +61,15 @@ async def _check(given: GivenConfig) -> bool:
             click.echo("no gateway has made a store yet")
             return True
         health = opened.health()
-        rows = [("place", opened.place), ("state", "ok" if health.away is None else f"away: {health.away}")]
+        rows = [
+            ("place", opened.place),
+            ("state", f"away: {'; '.join(map(str, health.away))}" if health.away else "ok"),
+        ]
         if health.replicas:
             rows.append(("processes that share it", str(max(health.replicas - 1, 0))))
         rows += [("lessons", str(len(await opened.lessons.all())))]
         print_table(("", ""), rows)
-        return health.away is None
+        return not health.away
 
 
 @store.command()
@@ -96,8 +99,8 @@ def migrate(given: GivenConfig, source: Path | None) -> None:
 async def _migrate(given: GivenConfig, file: Path, *, ledger: bool) -> Moved:
     async with opened_store(given) as opened:
         assert isinstance(opened, ComposedStore)
-        if (why := opened.health().away) is not None:
-            raise StoreError(f"cannot be reached: {why}")
+        if away := opened.health().away:
+            raise StoreError(f"cannot be reached: {'; '.join(map(str, away))}")
         return await move(SqliteFile(file), opened, opened.hot, lambda done: None, ledger=ledger)
 
 
