@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -290,6 +291,19 @@ def test_usage_as_csv_and_as_a_table(busy: Running) -> None:
     assert "total" in table
     assert table.split()[:2] == ["key", "requests"]
     assert command("requests", "--of", "nobody", *place) == "no requests\n"
+
+
+def test_sums_of_a_full_ledger_say_so(plain: Upstream, tmp_path: Path) -> None:
+    config = {"providers": {"plain": provider("openai-compatible-strict", plain.url)}, "keys": keys(KEYS)}
+    with gateway({**config, "store": {"keep_requests": 3}}, tmp_path) as one:
+        for told in (False, True):
+            ask(one, "openai-chat", "plain/house-model")
+            ask(one, "openai-chat", "plain/house-model")
+            one.do(one.services.store.flush)
+            assert one.get("/dragoman/usage", "boss").json()["is_cut"] is told
+            for place in places(one):
+                warning = CliRunner().invoke(cli, ["usage", *place], standalone_mode=False).stderr
+                assert ("store.keep_requests" in warning) is told
 
 
 @pytest.mark.slow

@@ -29,6 +29,8 @@ class UsageReport(Struct, frozen=True, kw_only=True):
     """In seconds since 1970."""
     groups: tuple[Totals, ...]
     total: Totals
+    is_cut: bool = False
+    """Whether these are as many requests as the ledger keeps. What it kept no longer is not in the sums."""
 
 
 class RequestRow(Struct, frozen=True, kw_only=True):
@@ -68,8 +70,9 @@ class RequestPage(Struct, frozen=True):
     """Asks for those that follow; None at the end."""
 
 
-def usage_report(by: str, since: float | None, groups: Sequence[Totals]) -> UsageReport:
-    return UsageReport(by=by, since=since, groups=tuple(groups), total=_total(groups))
+def usage_report(by: str, since: float | None, groups: Sequence[Totals], keep_requests: int) -> UsageReport:
+    total = _total(groups)
+    return UsageReport(by=by, since=since, groups=tuple(groups), total=total, is_cut=total.requests >= keep_requests)
 
 
 def _total(groups: Sequence[Totals]) -> Totals:

@@ -13,6 +13,7 @@ import msgspec
 
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import DEFAULT_FILE, Loaded, load
+from dragoman.config.schema.config_file import Config
 from dragoman.gateway.config_names import known_names
 from dragoman.profiles.profile import Profiles
 
@@ -51,13 +52,20 @@ class GivenConfig(msgspec.Struct, frozen=True):
     def loaded(self) -> Loaded:
         """The configuration, with its warnings printed. Exits with code 1 if it is invalid."""
         try:
-            loaded = load(self.file, known=known_names(self.profiles), env_files=self.env_files)
+            loaded = self._load()
         except InvalidConfig as error:
             click.echo(str(error), err=True)
             sys.exit(1)
         for warning in loaded.warnings:
             click.echo(f"warning: {warning}", err=True)
         return loaded
+
+    def config(self) -> Config:
+        """The configuration, of which `loaded` has printed the warnings."""
+        return self._load().config
+
+    def _load(self) -> Loaded:
+        return load(self.file, known=known_names(self.profiles), env_files=self.env_files)
 
 
 def config_options(command: Command) -> Command:

@@ -32,7 +32,8 @@ async def usage(request: ServedRequest) -> None:
     if by not in GROUPS:
         raise _bad(f'usage cannot be grouped by "{by[:40]}"; use {", ".join(GROUPS)}', "by")
     groups = await request.services.store.ledger.totals(request.caller, GROUPS[by], LedgerQuery(since=since))
-    await request.outbound.whole(200, msgspec.json.encode(usage_report(by, since, groups)))
+    report = usage_report(by, since, groups, request.services.live.config.store.keep_requests)
+    await request.outbound.whole(200, msgspec.json.encode(report))
 
 
 async def cache(request: ServedRequest) -> None:

@@ -15,9 +15,7 @@ from dragoman.cli.checkup.servers import server_checks
 from dragoman.cli.inputs.given_config import GivenConfig, config_options
 from dragoman.cli.inputs.state_access import opened_store
 from dragoman.cli.output.console import print_table
-from dragoman.config.load import load
 from dragoman.errors import OptionError
-from dragoman.gateway.config_names import known_names
 from dragoman.store.composed_store import ComposedStore
 from dragoman.store.contracts.ledger import LedgerQuery
 from dragoman.store.errors import StoreError
@@ -47,7 +45,7 @@ def check(ctx: click.Context, given: GivenConfig, timeout: float) -> None:
     settings would lose something.
     """
     is_reached = asyncio.run(_check(given))
-    config = load(given.file, known=known_names(), env_files=given.env_files).config  # its warnings are printed
+    config = given.config()
     checks = server_checks(config, store_file(config.store, given.file), timeout)
     if checks:
         print_checks(checks)

@@ -55,7 +55,8 @@ def usage(
 
     async def read_usage(store: Store) -> UsageReport:
         groups = await store.ledger.totals(_ADMIN, GROUPS[by], LedgerQuery(since=moment))
-        return usage_report(by, moment, groups)
+        config = state.given.config()  # its warnings are printed
+        return usage_report(by, moment, groups, config.store.keep_requests)
 
     if caches:
         _show_caches(state.ask(CacheReport, "/dragoman/cache", read_caches, query), as_json or form == "json")
@@ -91,6 +92,12 @@ def _show(report: UsageReport, form: str) -> None:
     else:
         rows = [(one.name or "-", *_figures(one)) for one in (*report.groups, report.total)]
         print_table((report.by, *_HEAD), rows, always_head=True)
+    if report.is_cut:
+        click.echo(
+            f"warning: these are the newest {report.total.requests} requests, and the ledger keeps no more; "
+            "for sums of a longer time raise store.keep_requests",
+            err=True,
+        )
 
 
 def _cell(text: str) -> str:

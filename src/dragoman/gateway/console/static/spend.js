@@ -46,6 +46,7 @@ class Spend {
     if (!total.requests) return replace(this.body, emptyState("Nothing was used", h("p", {}, "There are no requests in this span of time.")));
     const figures = [["requests", count(total.requests)], ["errors", count(total.errors)], ["tokens in", short(total.input_tokens)], ["from caches", short(total.cached_tokens)], ["tokens out", short(total.output_tokens)], ["cost", money(total.cost)], ["without a price", count(total.unpriced)]];
     replace(this.body,
+      found.day.is_cut ? h("p", { class: "note" }, `The newest ${count(total.requests)} requests: the ledger keeps no more (store.keep_requests), and older ones are not in these sums.`) : null,
       h("dl", { class: "figures" }, figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
       h("section", { class: "card" }, h("h2", {}, "By day"), dayChart(found.day.groups, this.measure, this.since, this.body.clientWidth)),
       h("div", { class: "two" },
