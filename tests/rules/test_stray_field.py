@@ -244,3 +244,8 @@ def test_what_is_no_signed_thinking_is_left_out(odd: Any) -> None:
     done = sent({"messages": [HI, turn, HI], "max_tokens": 9}, "anthropic/claude-sonnet-4-5", source="openai-chat")
     assert done.json["messages"][1] == {"role": "assistant", "content": "x"}
     assert done.changes == [("stray-field", "/messages/1", "metadata", False)]
+
+
+def test_a_field_without_a_name_is_taken_out_like_any_other() -> None:
+    body = {"model": "claude-opus-4-8", "max_tokens": 5, "messages": [{**HI, "": -1}]}
+    assert sent(body, "anthropic/claude-opus-4-8", source="anthropic").json["messages"] == [HI]

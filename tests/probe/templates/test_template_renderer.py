@@ -12,9 +12,12 @@ from dragoman.probe.template.renderer import Rendering, RenderLimits, TemplateEn
 HI = {"messages": [{"role": "user", "content": "Hi"}]}
 SMALL = RenderLimits(seconds=0.4, total=5, characters=10_000, memory=300 * 1024 * 1024)
 
+PATIENCE = 120.0
+"""Seconds that the process gets to begin and to answer, on a machine as busy as may be."""
+
 
 def rendering(template: str, engine: TemplateEngine = TemplateEngine.JINJA2) -> Rendering:
-    with TemplateRenderer(template, {"bos_token": "<s>"}, SMALL, engine) as renderer:
+    with TemplateRenderer(template, {"bos_token": "<s>"}, SMALL, engine, grace=PATIENCE) as renderer:
         return renderer.render(HI)
 
 
@@ -65,7 +68,7 @@ HOSTILE = {
 def hostile() -> Iterator[TemplateRenderer]:
     """One template that holds them all: a process costs more than a rendering."""
     branches = [f"{{% if which == '{name}' %}}{template}{{% endif %}}" for name, (template, _) in HOSTILE.items()]
-    with TemplateRenderer("".join(branches), {}, SMALL) as renderer:
+    with TemplateRenderer("".join(branches), {}, SMALL, grace=PATIENCE) as renderer:
         yield renderer
 
 

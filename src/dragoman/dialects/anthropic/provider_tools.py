@@ -255,7 +255,7 @@ def render_run(run: ToolRun) -> tuple[Opaque, ...]:
     name, kind = form
     identity = vendor_id("srvtoolu_", run.id)
     call = {"type": "server_tool_use", "id": identity, "name": name, "input": arguments, "caller": {"type": "direct"}}
-    failed = run.error and not run.output  # what failed after it had printed something is a result
+    failed = run.error and not (run.family is Family.CODE and run.output)  # code that printed has a result
     content = {"type": f"{kind}_error", "error_code": run.error} if failed else _render_content(run, arguments)
     result = {"type": kind, "tool_use_id": identity, "content": content, "caller": {"type": "direct"}}
     return _make_block("server_tool_use", call), _make_block(kind, result)

@@ -358,7 +358,7 @@ def _continues(one: ObservedMessage, after: ObservedMessage) -> bool:
         return True
     marks = (one.message.extras, after.message.extras)
     if one.message.role is after.message.role is ASSISTANT:
-        return marks == (None, None)
+        return marks == (None, None) and not any(type(part) is Result for part in after.message.parts)
     return one.code == after.code == "t" and all(extras is None or extras.fields == _NO_ROLE for extras in marks)
 
 

@@ -79,8 +79,8 @@ SAY = Phrases(
     results=_results,
     tool=_tool,
     lacks=words_of(
-        "duplicate_ids duplicate_ids_in_turn empty_system list_content result_order system_only system_parts "
-        "trailing_space user_after_tool"
+        "duplicate_ids duplicate_ids_in_turn empty_system list_content repeated_last result_order system_only "
+        "system_parts trailing_space user_after_tool"
     ),
 )
 FORM = RequestForm(

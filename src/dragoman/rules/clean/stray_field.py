@@ -97,7 +97,7 @@ def _clean_message(message: Message, facts: Facts, lasts: bool, notes: list[Note
     thoughts = _thoughts_beside(message, extras, facts)
     if thoughts:
         parts = _with_thoughts(parts, thoughts)
-    notes.append(_note(message.extras, extras, message, None, _BLOCKS if thoughts else ""))
+    notes.append(_note(message.extras, extras, message, None, _BLOCKS if thoughts else None))
     return replace(message, parts=parts, extras=extras)
 
 
@@ -220,7 +220,7 @@ def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: 
         extras = extras.without({_OF_PROVIDER}) if extras is not None else None
         changes["signature"] = signature
     if extras is not part.extras:
-        notes.append(_note(part.extras, extras, message, part, _OF_PROVIDER if signature is not None else ""))
+        notes.append(_note(part.extras, extras, message, part, _OF_PROVIDER if signature is not None else None))
         changes["extras"] = extras
         if part.extras is not None and _is_marked(part.extras, facts) and facts.cache_hints is Stance.ACCEPTS:
             hint = HOUR if lasts else CacheHint()
@@ -247,11 +247,13 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
     return replace(tool, extras=extras)
 
 
-def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None, read: str = "") -> Note:
+def _note(
+    before: Extras | None, after: Extras | None, message: Message, part: Part | None, read: str | None = None
+) -> Note:
     """`read`: the field whose state was put back."""
     kept = after.fields if after else {}
     gone = [name for name in (before.fields if before else {}) if name not in kept and name != read]
-    did = [f"put back the state in `{read}`"] if read else []
+    did = [f"put back the state in `{read}`"] if read is not None else []
     if _words_about(part, after) is not None:
         gone.remove(CONTEXT_FIELD)
         did.append(f"wrote `{CONTEXT_FIELD}` as a text before it")
