@@ -23,7 +23,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from dragoman.config.client_keys import sha256_of
 from dragoman.dialects.openai_responses.endpoints import socket_frames, stored_answers
-from dragoman.gateway.http import inbound
+from dragoman.gateway.http import client_watch
 from dragoman.gateway.sockets import open_sockets, socket_session
 from dragoman.store.clock import Clocks
 from dragoman.store.ledger_entry import Viewer
@@ -314,7 +314,7 @@ def test_lanes_run_side_by_side_and_each_in_its_order(slow: SlowStage) -> None:
 
 def test_a_silent_answer_shows_that_it_lives(slow: SlowStage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Codex counts texts alone, and no comment of a posted answer."""
-    monkeypatch.setattr(inbound, "PING_SECONDS", 0.01)
+    monkeypatch.setattr(client_watch, "PING_SECONDS", 0.01)
     running, answers, _ = slow
     with talking(running) as talk:
         talk.create("m", "one", stream_id="a")

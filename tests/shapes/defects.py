@@ -532,7 +532,7 @@ CROWDS: tuple[Crowd, ...] = (
         "deepseek/deepseek-reasoner",
         spread(
             lambda n: [
-                model({"text": "a", "thought": True}, {"text": "b", "thought": True}, gemini_call(n)),
+                model({"text": "a", "thought": True}, gemini_call(n), {"text": "b", "thought": True}),
                 user(gemini_result(n)),
             ],
             gemini,

@@ -474,7 +474,7 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "fields-refused",
-        r"(?:does not support parameters: \[|unrecognized request arguments supplied: )(?P<names>[^\]]{1,400})",
+        r"(?:does not support parameters: \[|unrecognized request arguments supplied: )(?P<names>[^\]]{1,2000})",
         corrections.refused_names,
     ),
     _lesson("ids-refused", r"unknown name \"id\" at '.{1,80}?function_(?:call|response)'", fixed(call_ids=REFUSES)),
