@@ -10,7 +10,10 @@ import pytest
 from tests.corpus import exchanges
 from tests.sdk_readers import Loopback
 
+from dragoman.conversation.events import Cited, Ended, Event, MediaDelta, ReasoningDelta, Signed, Stopped, TextDelta
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import MediaKind, Opaque, Origin
+from dragoman.conversation.replies import Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import answer_render as chat_answers
 from dragoman.dialects.openai_chat.stream import ChatStreamRenderer
@@ -91,6 +94,26 @@ def test_every_recorded_error_is_raised_as_its_exception(sdks: Loopback, dialect
 def _swapped(error: tuple[int, dict[str, str], bytes]) -> tuple[bytes, bool, int, dict[str, str]]:
     status, headers, body = error
     return body, False, status, headers
+
+
+def test_the_helper_puts_together_what_comes_several_times(sdks: Loopback) -> None:
+    """It fails for a second list whose things have no numbers."""
+    notes = [b'{"url_citation":{"url":"http://a/%d","title":"","start_index":0,"end_index":1}}' % at for at in (0, 1)]
+    pictures = [b'"%b"' % data for data in (b"AAAA", b"BBBB")]
+    state = Opaque(kind="encrypted_content", json=b'"x"', origin=Origin(RESPONSES))
+    events: list[Event] = [ReasoningDelta(0, 0, b'"Hm."', "summary"), Signed(0, 0, state), TextDelta(0, 1, b'"a"')]
+    events += [Cited(0, 1, note, Origin(RESPONSES)) for note in notes]
+    events += [MediaDelta(0, 2 + at, MediaKind.IMAGE, "image/png", data) for at, data in enumerate(pictures)]
+    renderer = ChatStreamRenderer(ASKED)
+    sdks.serve(renderer.render([*events, Stopped(0, Stop.END), Ended()]), True)
+    with sdks.openai.chat.completions.stream(model="m", messages=[{"role": "user", "content": "hi"}]) as told:
+        message = told.get_final_completion().choices[0].message
+    more = message.model_extra or {}
+    assert message.content == "a"
+    assert [note.url_citation.url for note in message.annotations or ()] == ["http://a/0", "http://a/1"]
+    assert [one["image_url"]["url"][-4:] for one in more["images"]] == ["AAAA", "BBBB"]
+    (thought,) = more["reasoning_details"]
+    assert (thought["type"], thought["summary"]) == ("reasoning.summary", "Hm.")
 
 
 @pytest.mark.parametrize("dialect", [CHAT, RESPONSES])

@@ -85,13 +85,15 @@ def render_annotation(citation: Json, origin: Origin) -> Json | None:
     return encode({"type": "url_citation", "url_citation": cited})
 
 
-def render_media(event: MediaDelta) -> bytes:
-    """The member of a message that holds a sound or a picture; empty for media that Chat has no member for."""
+def render_media(event: MediaDelta, pictures: int) -> bytes:
+    """The member of a delta that holds a sound or a picture; empty for media that Chat has no member for. `pictures`:
+    how many came before."""
     if event.kind is MediaKind.AUDIO:
         words = b"" if event.transcript is None else b',"transcript":' + event.transcript
         return b'"audio":{"data":' + event.data + words + own_members(event.extras, NAME) + b"}"
     if event.kind is MediaKind.IMAGE:
-        return b'"images":[' + render_image(event.media_type, event.data, event.url) + b"]"
+        picture = render_image(event.media_type, event.data, event.url)
+        return b'"images":[%b,"index":%d}]' % (picture[:-1], pictures)
     return b""
 
 

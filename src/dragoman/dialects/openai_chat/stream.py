@@ -25,7 +25,7 @@ from dragoman.conversation.events import (
     methods_by_event,
 )
 from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import Origin
+from dragoman.conversation.parts import MediaKind, Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser
@@ -107,7 +107,10 @@ class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):
 class _RenderedChoice:
     """What has been rendered of one choice."""
 
-    __slots__ = ("begun", "calls", "lead", "opening", "reasonings", "refused", "signed", "stopped", "text_part")
+    __slots__ = (
+        *("begun", "calls", "images", "lead", "notes", "opening"),
+        *("reasonings", "refused", "signed", "stopped", "text_part"),
+    )
 
     def __init__(self, lead: bytes, opening: bytes) -> None:
         self.lead = lead
@@ -118,7 +121,10 @@ class _RenderedChoice:
         self.signed = False
         self.text_part = -1
         self.calls: dict[int, tuple[int, bool, bool]] = {}
-        self.reasonings: dict[int, tuple[int, bool]] = {}
+        self.reasonings: dict[int, tuple[int, str]] = {}
+        """The number of an entry, and the type as which its text was told; empty if it has no text."""
+        self.images = 0
+        self.notes: list[bytes] = []
 
 
 class ChatStreamRenderer(StreamOutput):
@@ -126,7 +132,8 @@ class ChatStreamRenderer(StreamOutput):
 
     The role stands in a choice's first delta, extra fields of the answer in the very first chunk. Nothing follows a
     choice's stop. A call waits for one event, so that its signature can stand beside its name. Calls of a choice come
-    one after another, since OpenAI's own stream helper takes the start of a call for the end of the one before it.
+    one after another, since OpenAI's own stream helper takes the start of a call for the end of the one before it. It
+    also fails for a second list of things without numbers: annotations come all at once, as from OpenAI itself.
     """
 
     __slots__ = (
@@ -240,10 +247,11 @@ class ChatStreamRenderer(StreamOutput):
         choice = self._choice(event.choice)
         if not choice.begun:  # clients that skip the chunk with the role would lose the beginning of a thought
             self._delta(choice, b'"content":""', content=True)
-        number, _ = choice.reasonings.setdefault(event.part, (len(choice.reasonings), True))
+        begun = (len(choice.reasonings), entry_type(event.field))
+        number, kind = choice.reasonings.setdefault(event.part, begun)
         member = reasoning_field(event.field) + event.literal
         if is_detailed(event.field):
-            piece = render_piece(entry_type(event.field), event.literal, number)
+            piece = render_piece(kind, event.literal, number)
             member += b',"reasoning_details":' + piece
         self._delta(choice, member)
 
@@ -266,9 +274,8 @@ class ChatStreamRenderer(StreamOutput):
             self._sign_reasoning(choice, event)
 
     def _sign_reasoning(self, choice: _RenderedChoice, event: Signed) -> None:
-        number, has_text = choice.reasonings.setdefault(event.part, (len(choice.reasonings), False))
-        text = b'""' if has_text else None
-        entry = render_state(event.state, text, entry_type(event.field), number, streamed=True)
+        number, kind = choice.reasonings.setdefault(event.part, (len(choice.reasonings), ""))
+        entry = render_state(event.state, b'""' if kind else None, kind, number, streamed=True)
         self._delta(choice, b'"reasoning_details":[' + entry + b"]")
 
     def _call_started(self, event: CallStarted) -> None:
@@ -320,12 +327,14 @@ class ChatStreamRenderer(StreamOutput):
     def _cited(self, event: Cited) -> None:
         note = render_annotation(event.json, event.origin)
         if note is not None:
-            self._delta(self._choice(event.choice), b'"annotations":[' + note + b"]")
+            self._choice(event.choice).notes.append(note)
 
     def _media(self, event: MediaDelta) -> None:
-        member = render_media(event)
+        choice = self._choice(event.choice)
+        member = render_media(event, choice.images)
         if member:
-            self._delta(self._choice(event.choice), member)
+            choice.images += event.kind is MediaKind.IMAGE
+            self._delta(choice, member)
 
     def _kept(self, event: OpaqueBlock) -> None:
         if event.opaque.origin.dialect == NAME:
@@ -335,8 +344,9 @@ class ChatStreamRenderer(StreamOutput):
         choice = self._choice(event.choice)
         if choice.stopped:
             return
-        if not choice.begun:
-            self._delta(choice, b'"content":""', content=True)
+        if choice.notes or not choice.begun:
+            notes = b',"annotations":[' + b",".join(choice.notes) + b"]" if choice.notes else b""
+            self._delta(choice, b'"content":""' + notes, content=True)
         legacy = bool(choice.calls) and any(call[2] for call in choice.calls.values())
         word = render_stop(event.reason, legacy, choice.refused)
         more = own_members(event.extras, NAME)
