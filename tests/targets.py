@@ -51,7 +51,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "groq": ("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"),
     "xai": ("grok-4", "grok-3-mini"),
     "xai-responses": ("grok-4.3", "grok-build-1"),
-    "zai": ("glm-4.6",),
+    "zai": ("glm-4.6", "glm-5.3"),
     "cohere": ("command-a-plus-05-2026", "command-a-03-2025", "command-a-reasoning-08-2025"),
     "ollama": ("qwen3:8b", "llama3.1", "gemma3:4b", "gpt-oss:20b"),
     "bedrock-anthropic": ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.anthropic.claude-opus-4-8"),

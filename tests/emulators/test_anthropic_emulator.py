@@ -222,6 +222,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("top_k on 5", body(USER, top_k=5, model=SONNET5), "`top_k` is deprecated for this model"),
     ("both samplings", body(USER, temperature=1, top_p=0.5), "`temperature` and `top_p` cannot both be specified"),
     ("warm thinking", body(USER, thinking=BUDGET, temperature=0.5), "`temperature` may only be set to 1 when thinking"),
+    (
+        "narrow thinking",
+        body(USER, thinking=BUDGET, top_p=0.9),
+        "`top_p` must be greater than or equal to 0.95",
+    ),
+    ("top_k beside thinking", body(USER, thinking=BUDGET, top_k=40), "`top_k` must be unset when thinking is enabled"),
     ("a stream of no tokens", body(USER, max_tokens=0, stream=True), "stream: not supported with `max_tokens` of 0"),
     (
         "no tokens of a forced call",

@@ -276,6 +276,7 @@ OTHERS = [
         talk(USER, USER),
         "After the (optional) system message(s), user or tool message(s) should alternate",
     ),
+    ("perplexity", talk(USER, SAID), "Last message must have role `user`."),
     ("perplexity", talk(USER, SYSTEM), "After the (optional) system message(s)"),
     ("groq", {**talk(USER), "tools": [TOOL] * 129}, "'tools' : maximum number of items is 128"),
     ("moonshot", talk(USER, CALLS, RESULT), "thinking is enabled but reasoning_content is missing in assistant tool"),
@@ -285,6 +286,7 @@ OTHERS = [
         "Each message must have at least one content elemen",
     ),
     ("zai", talk(USER, {"role": "assistant", "content": ""}, USER), "The messages parameter is illegal."),
+    ("zai", {**talk(USER), "model": "glm-5.3", "tools": [TOOL], "tool_choice": "required"}, "Tool choice must be auto"),
     ("zai", talk(USER, temperature=1.5), "The temperature parameter is illegal."),
     (
         "cerebras",

@@ -142,6 +142,14 @@ def test_the_emulator_refuses_it_as_it_was(model: str) -> None:
     assert REFUSALS[model] in refused.body["message"]
 
 
+def test_llama_does_not_go_on_with_its_own_turn() -> None:
+    model = "meta.llama3-3-70b-instruct-v1:0"
+    body = {"messages": [{"role": role, "content": [{"text": "Hi"}]} for role in ("user", "assistant")]}
+    refused = judge("bedrock", model, f"/model/{model}/converse", {}, orjson.dumps(body))
+    assert refused is not None
+    assert "requires the last turn in the conversation to be a user message" in refused.body["message"]
+
+
 def test_nova_refuses_a_cache_point_among_its_tools_alone() -> None:
     model = "us.amazon.nova-lite-v1:0"
     body = {"messages": [{"role": "user", "content": [{"text": "Hi"}, POINT]}], "system": [{"text": "S"}, POINT]}

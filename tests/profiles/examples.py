@@ -167,7 +167,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "xai": ("grok-4-fast",),
     "xai-responses": ("grok-4.3",),
-    "zai": ("glm-4.7",),
+    "zai": ("glm-4.7", "glm-4.5-air", "glm-5.3"),
     "moonshot": (
         "kimi-k2.7-code",
         "kimi-k3",

@@ -101,6 +101,13 @@ def test_a_setting_that_is_refused_while_the_model_thinks() -> None:
     assert through(known, temperature=0.5).untouched
 
 
+def test_the_least_that_is_taken_while_the_model_thinks() -> None:
+    known = facts(settings={"top_p": {"thinking": "refuses", "thinking_min": 0.95}})
+    assert left(through(known, top_p=0.9, reasoning_effort="high")) == {"reasoning_effort"}
+    assert through(known, top_p=0.95, reasoning_effort="high").untouched
+    assert through(known, top_p=0.9).untouched
+
+
 def test_two_settings_that_may_not_stand_together() -> None:
     known = facts(settings={"top_p": {"without": "temperature"}})
     done = through(known, temperature=0.5, top_p=0.5)

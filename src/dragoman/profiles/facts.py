@@ -149,6 +149,8 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     values: tuple[str, ...] = ()
     thinking: Stance = ACCEPTS
     """Taken while it thinks?"""
+    thinking_min: float | None = None
+    """What is taken while it thinks all the same: this and more."""
     without: str = ""
     """A setting that may not be given too."""
     whole: bool = False

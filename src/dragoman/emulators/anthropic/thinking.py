@@ -61,10 +61,21 @@ def check_config(body: dict[str, Any], model: ClaudeModel, beta: str) -> None:
     if kind == "enabled":
         _check_budget(config, body, beta)
         _check_loop(turns_of(body["messages"]))
-    if kind in ("enabled", "adaptive") and body.get("temperature", 1) != 1:
-        raise AnthropicRefusal("`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.")
+    if kind in ("enabled", "adaptive"):
+        _check_sampling(body)
     _check_forced(body.get("tool_choice") or {}, kind, model)
     _check_effort((body.get("output_config") or {}).get("effort"), kind, model)
+
+
+def _check_sampling(body: dict[str, Any]) -> None:
+    if body.get("temperature", 1) != 1:
+        raise AnthropicRefusal("`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.")
+    if body.get("top_p", 1) < 0.95:
+        raise AnthropicRefusal(
+            "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled or in adaptive mode."
+        )
+    if "top_k" in body:
+        raise AnthropicRefusal("`top_k` must be unset when thinking is enabled or in adaptive mode.")
 
 
 def _check_kind(kind: str, model: ClaudeModel) -> None:

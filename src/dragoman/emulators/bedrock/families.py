@@ -27,6 +27,8 @@ class BedrockFamily:
     """Whether thinking may stand in the history."""
     alternates: bool = False
     """Whether it wants turns in turn."""
+    ends_with_user: bool = False
+    """Whether it does not go on with a turn of its own."""
     stored: bool = True
     results: tuple[str, ...] = ("text", "json", "image", "document", "video", "searchResult")
     choices: tuple[str, ...] = ("auto", "any", "tool")
@@ -47,6 +49,7 @@ _LLAMA = BedrockFamily(
     caching=False,
     thoughts=False,
     alternates=True,
+    ends_with_user=True,
     choices=("auto",),
 )
 _MISTRAL = BedrockFamily(

@@ -67,6 +67,11 @@ def _check_alternation(messages: list[Block], family: BedrockFamily) -> None:
             "A conversation must alternate between user and assistant roles. Make sure the conversation alternates "
             "between user and assistant roles and try again."
         )
+    if family.ends_with_user and messages[-1]["role"] != "user":
+        raise BedrockRefusal(
+            "The model that you are using requires the last turn in the conversation to be a user message. Add a user "
+            "message to the conversation and try again."
+        )
 
 
 def _check_texts(messages: list[Block]) -> None:

@@ -20,6 +20,8 @@ from dragoman.emulators.chat.openai import emulator as openai
 from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal
 from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS, check_tools_with_effort, lacks_json_word
 from dragoman.emulators.chat.reported import (
+    ends_with_model,
+    has_choice_of_glm,
     has_image_url,
     has_late_system,
     has_many_systems,
@@ -330,7 +332,10 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         published=chat_types.BARE,
         root="",
         further_paths=("/v1/chat/completions",),
-        reported=(refusing("Tool calling is not supported for this model", has_tools),),
+        reported=(
+            refusing("Tool calling is not supported for this model", has_tools),
+            refusing("Last message must have role `user`.", ends_with_model, kind="invalid_message"),
+        ),
         alternation_sentence=_ALTERNATE,
         system_first_sentence=_ALTERNATE,
         render_error=render_numbered_error,
@@ -421,6 +426,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         roles=ROLES,
         reported=(
             refusing("The messages parameter is illegal. Please check the documentation.", has_no_user, code=1214),
+            refusing("Tool choice must be auto", has_choice_of_glm),
         ),
         ranges={"temperature": (0, 1), "top_p": (0.01, 1)},
         range_refusal=_illegal,

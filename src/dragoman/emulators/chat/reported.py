@@ -73,6 +73,15 @@ def has_late_system(request: ReceivedRequest) -> bool:
     return any(role(message) == "system" for message in request.body["messages"][1:])
 
 
+def has_choice_of_glm(request: ReceivedRequest) -> bool:
+    """A tool choice on GLM 4.5 or 5; 4.7 took a name."""
+    return bool(re.search(r"glm-(4\.5|5)", request.model)) and request.body.get("tool_choice") not in (None, "auto")
+
+
+def ends_with_model(request: ReceivedRequest) -> bool:
+    return role(request.body["messages"][-1]) == "assistant"
+
+
 def has_no_user(request: ReceivedRequest) -> bool:
     return all(role(message) != "user" for message in request.body["messages"])
 

@@ -201,7 +201,8 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "prefill-refused",
         r"does not support assistant message prefill|expected last role user or tool|end with a user role|"
-        r"must end with a user message|last message must have role|response prefill is incompatible",
+        r"must end with a user message|last message must have role|response prefill is incompatible|"
+        r"last turn in the conversation to be a user message",
         fixed(last_turn="user"),
     ),
     _lesson("last-turns-counted", r"cannot have 2 or more assistant messages at the end", fixed(repeated_last=REFUSES)),
@@ -464,7 +465,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "sampling-refused",
         r"(?P<name>temperature|top_p|top_k)[`'\"]?"
-        r"(?: (?:is deprecated|does not support|may only be set)|: only \S+ is allowed)",
+        r"(?: (?:is deprecated|does not support|may only be set|must be (?:greater|unset))|: only \S+ is allowed)",
         corrections.refuse_named,
     ),
     _lesson(

@@ -81,8 +81,10 @@ def _key(name: str, settings: Settings) -> str:
 
 
 def _is_refused(fact: Setting, value: Any, thinking: bool) -> bool:
-    if fact.support is Stance.REFUSES or (thinking and fact.thinking is Stance.REFUSES):
+    if fact.support is Stance.REFUSES:
         return value not in (fact.only, fact.default)
+    if thinking and fact.thinking is Stance.REFUSES:
+        return value not in (fact.only, fact.default) and (fact.thinking_min is None or value < fact.thinking_min)
     if fact.only is not None:
         return bool(value != fact.only)
     return bool(fact.values) and isinstance(value, str) and value not in fact.values
