@@ -185,6 +185,17 @@ def test_calls_under_one_number_are_told_apart(chunks: Any, calls: list[tuple[st
 
 
 @pytest.mark.parametrize(
+    ("client", "mark"), [("anthropic", b'"type":"thinking"'), ("openai-responses", b'"type":"reasoning"')]
+)
+def test_the_signature_of_a_call_that_comes_whole_stands_before_it(client: str, mark: bytes) -> None:
+    """As Google's compatible endpoint streams a call. Behind it, the next turn would not find it."""
+    signed = {"extra_content": {"google": {"thought_signature": "c2lnbmVk"}}}
+    told = Translation("openai-chat", client, Undo(), AnswerContext(model="m", id="r"))
+    shown = told.feed(sse(_named("f", A, id="c1", **signed), STOPPED, b"[DONE]")) + told.close()
+    assert -1 < shown.index(mark) < shown.index(b'"c1"')
+
+
+@pytest.mark.parametrize(
     ("content", "text"),
     [
         (7, "7"),

@@ -267,9 +267,7 @@ class OpenChoice(msgspec.Struct):
         if found is None:
             found = self._open_call(key, call.id or "", custom, False, out)
         self.last = key
-        self._grow_call(found, function.name, literal, out)
-        if call.extra_content:
-            self._sign_call(found, call.extra_content, out)
+        self._grow_call(found, function.name, literal, out, call.extra_content)
 
     def take_legacy(self, function: ChatFunctionDelta, out: list[Event]) -> None:
         found = self.calls.get("legacy")
@@ -293,9 +291,13 @@ class OpenChoice(msgspec.Struct):
         self.calls[key] = call
         return call
 
-    def _grow_call(self, call: OpenCall, name: str | None, literal: bytes, out: list[Event]) -> None:
+    def _grow_call(
+        self, call: OpenCall, name: str | None, literal: bytes, out: list[Event], extra_content: Raw | None = None
+    ) -> None:
         if not call.started and name:
             self._start_call(call, name, out)
+        if extra_content:  # before its arguments: clients that have the state in a part of its own get it first
+            self._sign_call(call, extra_content, out)
         if literal == EMPTY:
             return
         call.grow(literal)
