@@ -189,7 +189,14 @@ MISTRAL = [
     ({"tool_choice": "maybe"}, 422, "[{'type': 'enum'"),
 ]
 
+OPEN_OBJECT = {"type": "object", "properties": {"unit": {"type": "string"}}}
+OPEN_ANSWER = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": OPEN_OBJECT}}
+
 DEEPSEEK = [
+    (
+        {"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]},
+        "Invalid schema for function 'f': schema must be a JSON Schema of 'type: \"object\"', got 'type: null'.",
+    ),
     (
         talk({"role": "function", "content": "x"}),
         "Failed to deserialize the JSON body into the target type: messages[0]",
@@ -230,6 +237,14 @@ DEEPSEEK = [
 ]
 
 GROQ = [
+    (
+        {"tools": [strict_tool(**OPEN_OBJECT)]},
+        "invalid JSON schema for tool f, tools[0].function.parameters: additionalProperties:false must be set",
+    ),
+    (
+        {"response_format": OPEN_ANSWER, "model": "openai/gpt-oss-120b"},
+        "invalid JSON schema for response_format: 'answer': additionalProperties:false must be set on every object",
+    ),
     ({"store": True}, "property 'store' is unsupported, did you mean 'stop'?"),
     ({"reasoning": {}}, "property 'reasoning' is unsupported"),
     (
@@ -293,6 +308,12 @@ OTHERS = [
         talk(USER, {**SAID, "reasoning_content": "x"}, USER),
         "messages.1.assistant.reasoning_content: property",
     ),
+    (
+        "cerebras",
+        {"tools": [strict_tool(**OPEN_OBJECT), TOOL]},
+        "Tools with mixed values for 'strict' are not allowed.",
+    ),
+    ("cerebras", {"response_format": OPEN_ANSWER}, "'additionalProperties' is required to be supplied and set to"),
     ("cerebras", {"store": True}, "store: property 'store' is unsupported"),
     ("cerebras", {"reasoning_effort": "xhigh"}, "Invalid value: 'xhigh'. Supported values are: 'none', 'low'"),
     ("fireworks", {"store": True}, "Extra inputs are not permitted, field: 'store', value: True"),

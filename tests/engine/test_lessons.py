@@ -56,6 +56,7 @@ class Case(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
+STRICT_TOOL: dict[str, Any] = {"type": "function", "function": {"name": "f", "strict": True}}
 UNTYPED: dict[str, Any] = {"type": "object", "properties": {"source": {"enum": ["a", "b"]}}}
 CUT: dict[str, Any] = {
     "role": "assistant",
@@ -687,12 +688,33 @@ CASES: dict[str, Case] = {
         False,
     ),
     "schema-refused": Case(
-        ("Invalid schema for function 'f': [] is not of type 'object'.",),
+        (
+            "Invalid schema for function 'f': [] is not of type 'object'.",
+            "invalid JSON schema for tool f, tools[0].function.parameters: additionalProperties:false must be set on "
+            "every object",
+            "'additionalProperties' is required to be supplied and set to false.",
+        ),
         {"schema_form": "openai", "format_schema_form": "openai"},
         {**PLAIN, "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]},
         lambda body: "properties" in body["tools"][0]["function"]["parameters"],
         False,
         True,
+    ),
+    "strict-mixed": Case(
+        ("Tools with mixed values for 'strict' are not allowed. Please set all tools to 'strict: true' or …",),
+        {"mixed_strict": "refuses"},
+        {**PLAIN, "tools": [STRICT_TOOL, {"type": "function", "function": {"name": "g"}}]},
+        lambda body: [tool["function"].get("strict") for tool in body["tools"]],
+        [True, None],
+        [None, None],
+    ),
+    "strict-refused": Case(
+        ("Tools with strict=True are not supported by this model",),
+        {"strict_tools": "refuses"},
+        {**PLAIN, "tools": [STRICT_TOOL]},
+        lambda body: body["tools"][0]["function"].get("strict"),
+        True,
+        None,
     ),
     "schema-flavored": Case(
         (

@@ -78,6 +78,25 @@ def test_a_strict_answer_that_cannot_stay_strict_loses_its_mark() -> None:
     assert done.changes == [("/response_format", "metadata", False)]
 
 
+def test_strict_tools_that_may_not_stand_beside_others() -> None:
+    known = facts(schema_form="openai", mixed_strict="refuses")
+    loose = body(tool(CLOSED, strict=True), tool(CLOSED, "g"))
+    done = run(schema_keyword, loose, known)
+    assert done.json["tools"] == [tool(CLOSED), tool(CLOSED, "g")]
+    assert done.changes == [("/tools/0", "metadata", False)]
+    assert run(schema_keyword, body(tool(CLOSED, strict=True), tool(CLOSED, "g", strict=True)), known).untouched
+    one_cannot = run(schema_keyword, body(tool(CLOSED, strict=True), tool(OPEN, "g", strict=True)), known)
+    assert one_cannot.json["tools"] == [tool(CLOSED), tool(OPEN, "g")]
+
+
+def test_a_target_that_reads_no_lists_of_types_gets_a_union() -> None:
+    optional = {"type": "object", "properties": {"a": {"type": ["integer", "null"]}, "b": {"type": "string"}}}
+    done = run(schema_keyword, body(tool(optional, strict=True)), facts(schema_form="cerebras"))
+    properties = done.json["tools"][0]["function"]["parameters"]["properties"]
+    assert properties["a"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    assert properties["b"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
 def test_a_target_without_a_strict_mode() -> None:
     done = run(schema_keyword, body(tool(CLOSED, strict=True)), facts(strict_tools="refuses"))
     assert done.json["tools"] == [tool(CLOSED)]

@@ -658,6 +658,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = False
     schema_as: Annotated[str, Meta(description="field for the schema, if a dialect has several")] = ""
     strict_tools: Annotated[Stance, Meta(description="the `strict` mark on a tool")] = ACCEPTS
+    mixed_strict: Annotated[Stance, Meta(description="strict tools beside tools that are not")] = ACCEPTS
     strict_max: Annotated[int, Meta(description="how many strict tools it takes (0: any number)")] = 0
     strict_optional_max: Annotated[int, Meta(description="how many optional fields they may have in all")] = 0
     strict_optional: Annotated[Stance, Meta(description="fields that may be left out in a strict tool")] = ACCEPTS

@@ -137,6 +137,18 @@ def thinks(request: ReceivedRequest) -> bool:
     return "v4" in request.model or "reasoner" in request.model
 
 
+def check_schemas(request: ReceivedRequest) -> None:
+    """The arguments of a tool are an object (https://github.com/Kilo-Org/kilocode/issues/12237)."""
+    for tool in request.body.get("tools") or ():
+        schema = (tool.get("function") or {}).get("parameters")
+        if schema is not None and (kind := schema.get("type")) != "object":
+            name, found = tool["function"]["name"], "null" if kind is None else f'"{kind}"'
+            raise refuse(
+                f"Invalid schema for function '{name}': schema must be a JSON Schema of 'type: \"object\"', got "
+                f"'type: {found}'."
+            )
+
+
 def check_tool_choice(request: ReceivedRequest) -> None:
     choice = request.body.get("tool_choice")
     forced = choice == "required" or isinstance(choice, dict)
@@ -245,6 +257,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             fits(_REQUEST, _refuse_mismatch),
             check_number_and_user,
             check_response_format,
+            check_schemas,
             check_tool_choice,
             check_reasoning,
             check_pairs,

@@ -11,6 +11,8 @@ from dragoman.emulators.chat.answers import AnswerStyle, cached_usage, plain_usa
 from dragoman.emulators.chat.found_pages import executed_tools
 from dragoman.emulators.chat.openai.request_types import json_type
 from dragoman.emulators.chat.openai.settings import check_json_mentioned
+from dragoman.emulators.chat.openai.tools import strict_errors
+from dragoman.emulators.chat.reported import promised_schemas
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -159,6 +161,14 @@ def _refuse_mismatch(mismatch: ShapeMismatch, request: ReceivedRequest) -> ChatR
     raise ChatRefusal(400, _within(request, int(path[1]), sentence) if in_message and path[2] != "role" else sentence)
 
 
+def check_strict(request: ReceivedRequest) -> None:
+    """Every object of a strict schema is closed, and all its fields are required."""
+    for whose, schema in promised_schemas(request.body):
+        for _ in strict_errors(schema):
+            sentence = f"invalid JSON schema for {whose}: additionalProperties:false must be set on every object"
+            raise ChatRefusal(400, sentence)
+
+
 def check_reasoning(request: ReceivedRequest) -> None:
     """Reasoning that is sent back to a model that does not reason."""
     if _REASONERS.search(request.model):
@@ -274,6 +284,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             fits(_REQUEST, _refuse_mismatch),
             check_reasoning,
             check_tools,
+            check_strict,
             check_settings,
             check_model_features,
             check_json_mentioned,

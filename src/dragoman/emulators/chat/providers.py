@@ -25,7 +25,9 @@ from dragoman.emulators.chat.reported import (
     has_image_url,
     has_late_system,
     has_many_systems,
+    has_mixed_strict,
     has_no_user,
+    has_open_schema,
     has_tool_without_parameters,
     has_tools,
     refuse_unflavored_schemas,
@@ -232,6 +234,19 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         mismatch=unsupported_property,
         unknown_field_sentence="messages.{at}.{role}.{key}: property 'messages.{at}.{role}.{key}' is unsupported",
         unknown_field_code="wrong_api_format",
+        reported=(
+            refusing(
+                "Tools with mixed values for 'strict' are not allowed. Please set all tools to 'strict: true' or "
+                "'strict: false'",
+                has_mixed_strict,
+                code="wrong_api_format",
+            ),
+            refusing(
+                "'additionalProperties' is required to be supplied and set to false.",
+                has_open_schema,
+                code="wrong_api_format",
+            ),
+        ),
         render_error=render_flat_error,
         style=AnswerStyle(render_usage=detailed_usage, reasoning_field="reasoning"),
         faults=_common_faults(

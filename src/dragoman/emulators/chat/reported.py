@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from dragoman.emulators.chat.openai.tools import strict_errors
 from dragoman.emulators.chat.pairs import role
 from dragoman.emulators.chat.service import ChatRefusal, Check
 from dragoman.emulators.provider import ReceivedRequest
@@ -67,6 +68,26 @@ def refusing_forced_choice(sentence: str, thinks: Callable[[ReceivedRequest], bo
 
 def has_many_systems(request: ReceivedRequest) -> bool:
     return sum(role(message) == "system" for message in request.body["messages"]) > 1
+
+
+def promised_schemas(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The schemas that a strict tool or a strict answer has, with whose they are."""
+    for at, tool in enumerate(body.get("tools") or ()):
+        function = tool.get("function") or {}
+        if function.get("strict"):
+            yield f"tool {function['name']}, tools[{at}].function.parameters", function.get("parameters") or {}
+    form = (body.get("response_format") or {}).get("json_schema") or {}
+    if form.get("strict"):
+        yield f"response_format: '{form['name']}'", form.get("schema") or {}
+
+
+def has_open_schema(request: ReceivedRequest) -> bool:
+    """A strict schema that is not closed, or has an optional field."""
+    return any(error for _, schema in promised_schemas(request.body) for error in strict_errors(schema))
+
+
+def has_mixed_strict(request: ReceivedRequest) -> bool:
+    return len({bool((tool.get("function") or {}).get("strict")) for tool in request.body.get("tools") or ()}) > 1
 
 
 def has_late_system(request: ReceivedRequest) -> bool:

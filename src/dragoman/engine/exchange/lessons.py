@@ -304,7 +304,14 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.fewer_formats,
     ),
     _lesson("format-beside-tools", r"json mode cannot be combined with tool", fixed(format_with_tools=REFUSES)),
-    _lesson("schema-refused", r"invalid schema for function '", corrections.openai_schema),
+    _lesson(
+        "schema-refused",
+        r"invalid schema for function '|additionalproperties:false must be set on every object|"
+        r"'additionalproperties' is required to be supplied",
+        corrections.openai_schema,
+    ),
+    _lesson("strict-mixed", r"tools with mixed values for 'strict'", fixed(mixed_strict=REFUSES)),
+    _lesson("strict-refused", r"tools with strict=true are not supported", fixed(strict_tools=REFUSES)),
     _lesson(
         "schema-flavored",
         r"not a valid moonshot flavored json schema",

@@ -24,6 +24,7 @@ class Nullable(StrEnum):
 
     ANY = "any"  # as the author wrote it
     TYPE_LIST = "type-list"  # {"type": ["string", "null"]}
+    UNION = "union"  # {"anyOf": [{"type": "string"}, {"type": "null"}]}
     KEYWORD = "keyword"  # {"type": "string", "nullable": true}
     WORDS = "words"  # not at all: the description says so
 

@@ -52,6 +52,10 @@ OPENAI_STRICT = replace(
     ),
 )
 
+# What Groq and Cerebras compile: as OpenAI, without the length of a list, and for Cerebras without lists of types.
+GROQ_STRICT = replace(OPENAI_STRICT, refused=OPENAI_STRICT.refused | {"minItems", "maxItems"})
+CEREBRAS_STRICT = replace(GROQ_STRICT, nullable=Nullable.UNION, type_lists=False)
+
 ANTHROPIC = SchemaForm(
     typing=Typing.ROOT,
     root_unions=False,
@@ -223,6 +227,13 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "gemini-studio": GEMINI_STUDIO,
         "gemini-studio-answer": GEMINI_STUDIO_ANSWER,
         "groq": replace(OBJECT, required_exist=True),
+        "groq-strict": GROQ_STRICT,
+        "groq-answer": ANYTHING,
+        "groq-answer-strict": GROQ_STRICT,
+        "cerebras": NULLABLE_OBJECT,
+        "cerebras-strict": CEREBRAS_STRICT,
+        "cerebras-answer": ANYTHING,
+        "cerebras-answer-strict": CEREBRAS_STRICT,
         "mistral": OBJECT,
         "bedrock": OBJECT,
         "moonshot": MOONSHOT,

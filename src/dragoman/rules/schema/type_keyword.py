@@ -33,6 +33,8 @@ def one_type(node: Schema, place: Place) -> Schema:
     real = [kind for kind in named if kind != "null"]
     if place.form.null_lists and node["type"] == [*real, "null"] and len(real) == 1:
         return node
+    if place.form.nullable is Nullable.UNION and len(named) > 1 and "anyOf" not in node:
+        return place.changed(_split(node, list(named)), "wrote the list of types as anyOf")
     out = {**node, "type": real[0] if real else "null"}
     if len(real) < len(named) and real:
         out["nullable"] = True

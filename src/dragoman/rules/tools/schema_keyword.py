@@ -2,9 +2,9 @@
 
 This is about the schema of a tool's arguments and of a structured answer. References are inlined, unions and constants
 are rewritten, and a constraint that cannot be said becomes words of the description. A strict schema that cannot stay
-strict is sent without the mark. A tool without a schema takes no arguments, and says so if a schema is required.
-Arguments that had to be renamed are renamed in the history too, and mapped back in the
-answer.
+strict is sent without the mark, and so are all if the target takes none beside others (fact `mixed_strict`). A tool
+without a schema takes no arguments, and says so if a schema is required. Arguments that had to be renamed are renamed
+in the history too, and mapped back in the answer.
 
 Loses metadata, or content if the schema now allows other values.
 
@@ -20,6 +20,8 @@ becomes
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -57,10 +59,12 @@ def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     renamed: dict[str, dict[str, str]] = {}
-    room = _Room()
-    tools = reuse_unchanged(
-        conversation.tools, [_compile_tool(tool, facts, notes, renamed, room) for tool in conversation.tools]
-    )
+    made = _compile_tools(conversation.tools, facts, notes, renamed)
+    if facts.mixed_strict is Stance.REFUSES and len({bool(tool.strict) for tool in made if isinstance(tool, Tool)}) > 1:
+        notes.clear()
+        renamed.clear()
+        made = _compile_tools(_unmark_all(conversation.tools, notes), facts, notes, renamed)
+    tools = reuse_unchanged(conversation.tools, made)
     form = _format(conversation.settings.response_format, facts, notes)
     if not notes:
         return Rewrite(conversation)
@@ -73,6 +77,18 @@ def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
     history = rewrite_parts(changed, lambda message, part: _rename_call(part, renamed))
     undo = Undo(keys={new: own for names in renamed.values() for new, own in names.items()})
     return Rewrite(history.conversation, (*notes, *history.notes), undo)
+
+
+def _compile_tools(
+    tools: Iterable[Tool | NativeTool], facts: Facts, notes: list[Note], renamed: dict[str, dict[str, str]]
+) -> list[Tool | NativeTool]:
+    room = _Room()
+    return [_compile_tool(tool, facts, notes, renamed, room) for tool in tools]
+
+
+def _unmark_all(tools: tuple[Tool | NativeTool, ...], notes: list[Note]) -> list[Tool | NativeTool]:
+    why = "the target has all tools strict, or none"
+    return [_unmark(tool, notes, why) if isinstance(tool, Tool) and tool.strict else tool for tool in tools]
 
 
 class _Room:
