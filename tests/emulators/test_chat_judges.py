@@ -193,6 +193,7 @@ OPEN_OBJECT = {"type": "object", "properties": {"unit": {"type": "string"}}}
 OPEN_ANSWER = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": OPEN_OBJECT}}
 
 DEEPSEEK = [
+    ({"tools": [TOOL, TOOL]}, "Tool names must be unique."),
     (
         {"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]},
         "Invalid schema for function 'f': schema must be a JSON Schema of 'type: \"object\"', got 'type: null'.",

@@ -163,6 +163,11 @@ STUDIO: list[tuple[str, dict[str, Any], str]] = [
         f"* GenerateContentRequest.{PARAMETERS}.required[0]: p",
     ),
     (
+        "stops",
+        body(user("Hi"), generationConfig={"stopSequences": list("abcdef")}),
+        "* GenerateContentRequest.generation_config.stop_sequences: the number of stop_sequences must not exceed 5",
+    ),
+    (
         "hot",
         body(user("Hi"), generationConfig={"temperature": 3}),
         "* GenerateContentRequest.generation_config.temperature",

@@ -739,12 +739,34 @@ CASES: dict[str, Case] = {
         2,
     ),
     "stops-counted": Case(
-        ("Invalid 'stop': array too long. Expected an array with maximum length 1, but got an array with length 2",),
+        (
+            "Invalid 'stop': array too long. Expected an array with maximum length 1, but got an array with length 2",
+            "* GenerateContentRequest.generation_config.stop_sequences: the number of stop_sequences must not exceed 1",
+        ),
         {"stop_max": 1},
         {**PLAIN, "stop": ["a", "b"]},
         lambda body: body["stop"],
         ["a", "b"],
         ["a"],
+    ),
+    "stops-in-range": Case(
+        (
+            "Unable to submit request because it has a stopSequences value of 10 but the supported range is from 1 "
+            "(inclusive) to 6 (exclusive). Update the value and try again.",
+        ),
+        {"stop_max": 5},
+        {**PLAIN, "stop": ["a", "b", "c", "d", "e", "f"]},
+        lambda body: len(body["stop"]),
+        6,
+        5,
+    ),
+    "tools-unique": Case(
+        ("Tool names must be unique.", "Duplicate function declaration found: f"),
+        {"duplicate_tools": "refuses"},
+        {**PLAIN, "tools": [{"type": "function", "function": {"name": "f"}}] * 2},
+        lambda body: len(body["tools"]),
+        2,
+        1,
     ),
     "setting-length": Case(
         ("Invalid 'user': string too long. Expected a string with maximum length 64, but got a string with length 70",),

@@ -149,6 +149,12 @@ def check_schemas(request: ReceivedRequest) -> None:
             )
 
 
+def check_names(request: ReceivedRequest) -> None:
+    names = [(tool.get("function") or {}).get("name") for tool in request.body.get("tools") or ()]
+    if len(names) != len(set(names)):
+        raise refuse("Tool names must be unique.")
+
+
 def check_tool_choice(request: ReceivedRequest) -> None:
     choice = request.body.get("tool_choice")
     forced = choice == "required" or isinstance(choice, dict)
@@ -258,6 +264,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             check_number_and_user,
             check_response_format,
             check_schemas,
+            check_names,
             check_tool_choice,
             check_reasoning,
             check_pairs,

@@ -74,6 +74,13 @@ def _check_settings(config: dict[str, Any], flavour: Flavour, model: GeminiModel
             raise _out_of_range(name, config[name], low, high, flavour)
     if config.get("maxOutputTokens", 1) < 1:
         raise flavour.field_refusal("generation_config.max_output_tokens", "max_output_tokens must be positive.")
+    if (count := len(config.get("stopSequences") or ())) > 5:
+        raise flavour.field_refusal(
+            "generation_config.stop_sequences",
+            "the number of stop_sequences must not exceed 5",
+            f"it has a stopSequences value of {count} but the supported range is from 1 (inclusive) to 6 (exclusive). "
+            "Update the value and try again.",
+        )
     if config.get("candidateCount", 1) > 1 and model.since(3) and not flavour.is_vertex:
         raise GeminiRefusal("Multiple candidates is not enabled for this model")
     penalised = config.get("presencePenalty") or config.get("frequencyPenalty")

@@ -325,8 +325,15 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "stops-counted",
-        r"invalid 'stop': array too long\. expected an array with maximum length (\d{1,6})",
+        r"invalid 'stop': array too long\. expected an array with maximum length (\d{1,6})|"
+        r"number of stop_sequences must not exceed (\d{1,6})",
         most("stop_max"),
+    ),
+    _lesson("stops-in-range", r"stopsequences value of \d{1,6} but the supported range", fixed(stop_max=5)),
+    _lesson(
+        "tools-unique",
+        r"tool names must be unique|duplicate function declaration found",
+        fixed(duplicate_tools=REFUSES),
     ),
     _lesson(
         "setting-length",
