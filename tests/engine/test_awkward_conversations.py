@@ -105,6 +105,15 @@ CASES: dict[str, Awkward] = {
         gone=(SEALED,),
         rules=("foreign-reasoning",),
     ),
+    "a whole answer of a model that thinks in streams alone": Awkward(
+        "openai-chat",
+        asked(HI, stream=False),
+        ("qwen/qwen3-32b",),
+        arrives=('"stream":true', '"include_usage":true'),
+    ),
+    "a whole answer of a model in which thinking is off": Awkward(
+        "openai-chat", asked(HI, enable_thinking=False), ("qwen/qwen3-32b",), gone=('"stream":true',)
+    ),
     "an item that the provider does not have": Awkward(
         "openai-responses",
         items(
@@ -494,7 +503,7 @@ def send(dialect: str, body: Wire, target: str, server: str = "") -> Sent:
     def answer(step: Send[Destination]) -> tuple[int, bytes]:
         path, query = served_path(core.provider, step.request.path, model)
         planned = core.respond("POST", path, query, dict(step.request.headers), step.request.body)
-        return planned.status, planned.body
+        return planned.status, planned.body or b"".join(planned.frames or ())
 
     driver = Driver(exchange, answer)
     end = driver.run()

@@ -1134,6 +1134,17 @@ CASES: dict[str, Case] = {
         target="openrouter/openai/gpt-5",
         status=404,
     ),
+    "thinking-whole": Case(
+        (
+            "parameter.enable_thinking must be set to false for non-streaming calls",
+            "enable thinking can not be support when `stream=False`.",
+        ),
+        {"thinking_whole": "refuses", "reasoning_default": True},
+        PLAIN,
+        lambda body: body.get("stream"),
+        None,
+        True,
+    ),
     "tools-streamed": Case(
         ("This model doesn't support tool use in streaming mode.",),
         {"tools_streamed": "refuses"},

@@ -165,7 +165,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "moonshotai/kimi-k2-instruct-0905",
         "meta-llama/llama-4-scout-17b-16e-instruct",
     ),
-    "xai": ("grok-4-fast",),
+    "xai": ("grok-4-fast", "grok-4.20-0309-non-reasoning", "grok-3-mini", "grok-build-1"),
     "xai-responses": ("grok-4.3",),
     "zai": ("glm-4.7", "glm-4.5-air", "glm-5.3"),
     "moonshot": (
@@ -186,6 +186,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "qwen-turbo",
         "qvq-max",
         "qwen3-30b-a3b-instruct-2507",
+        "qwen3-32b",
         "qwen3-max",
         "qwen3.5-plus",
         "qwq-plus",

@@ -707,6 +707,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Stance, Meta(description="JSON or a schema for the answer beside documents of the request")
     ] = ACCEPTS
     streams: Annotated[Stance, Meta(description="answers as streams")] = ACCEPTS
+    thinking_whole: Annotated[Stance, Meta(description="thinking in an answer that is no stream")] = ACCEPTS
     tools_streamed: Annotated[Stance, Meta(description="tools in a request for a stream")] = ACCEPTS
     logprobs_streamed: Annotated[Stance, Meta(description="log probabilities beside tools in a stream")] = ACCEPTS
     format_streamed: Annotated[Stance, Meta(description="a schema for the answer of a stream")] = ACCEPTS

@@ -30,11 +30,13 @@ from dragoman.emulators.chat.reported import (
     has_open_schema,
     has_tool_without_parameters,
     has_tools,
+    refuse_settings_of_grok,
     refuse_unflavored_schemas,
     refusing,
     refusing_arguments,
     refusing_forced_choice,
     refusing_names,
+    thinks_in_no_stream,
     thinks_unless_disabled,
     thinks_unless_switched_off,
 )
@@ -390,6 +392,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
                 " 'response_format' of type 'json_object'.",
                 lacks_json_word,
             ),
+            refusing("parameter.enable_thinking must be set to false for non-streaming calls", thinks_in_no_stream),
             refusing_forced_choice(
                 _ALGO + "The tool_choice parameter does not support being set to required or object in thinking mode",
                 thinks_unless_switched_off,
@@ -414,6 +417,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
     "xai": CompatibleService(
         published=chat_types.TYPED.adding({"tools": nullable(items(_object_tool))}),
         empty_assistant_refusal=_NO_CONTENT,
+        reported=(refuse_settings_of_grok,),
         render_error=render_coded_text_error,
         style=AnswerStyle(
             overhead=GROK,

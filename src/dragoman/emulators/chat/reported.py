@@ -136,9 +136,30 @@ def thinks_unless_disabled(request: ReceivedRequest, models: str) -> bool:
 
 
 def thinks_unless_switched_off(request: ReceivedRequest) -> bool:
-    """Qwen on DashScope: Qwen 3.5 and later think unless they are told not to."""
+    """Qwen on DashScope: Qwen 3.5 and later, and the open ones, think unless they are told not to."""
     switch = request.body.get("enable_thinking")
-    return bool(switch) if isinstance(switch, bool) else re.search(r"qwen3\.[5-9]", request.model) is not None
+    if isinstance(switch, bool):
+        return switch
+    return "instruct" not in request.model and re.search(r"qwen3\.[5-9]|qwen3-\d+b", request.model) is not None
+
+
+def thinks_in_no_stream(request: ReceivedRequest) -> bool:
+    """Qwen on DashScope: the open ones think in streams alone."""
+    is_open = re.search(r"qwen3-\d+b", request.model) is not None
+    return is_open and thinks_unless_switched_off(request) and not request.body.get("stream")
+
+
+def refuse_settings_of_grok(request: ReceivedRequest) -> None:
+    """What models that think do not take: https://docs.x.ai/docs/guides/reasoning, November 2025."""
+    if "non-reasoning" in request.model or not re.search(r"grok-(4|3-mini|build)", request.model):
+        return
+    for name, own in (
+        ("presence_penalty", "presencePenalty"),
+        ("frequency_penalty", "frequencyPenalty"),
+        ("stop", "stop"),
+    ):
+        if request.body.get(name) is not None:
+            raise ChatRefusal(400, f"Model {request.model} does not support parameter {own}.")
 
 
 def refuse_unflavored_schemas(request: ReceivedRequest) -> None:

@@ -23,7 +23,14 @@ from dragoman.engine.compile.envelopes import with_header_members
 from dragoman.engine.compile.plan import Plan, RuleStep, client_of, plan, serving_target
 from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restore_reasoning
 from dragoman.engine.compile.refusal_places import find_in, with_place
-from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
+from dragoman.engine.compile.report import (
+    ReportBuilder,
+    body_repairs,
+    stream_asked,
+    usage_asked,
+    usage_not_asked,
+    without_spelling,
+)
 from dragoman.engine.compile.request_frames import find_frame, form_body, with_passed
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
 from dragoman.engine.history.client_choice import (
@@ -56,6 +63,7 @@ from dragoman.profiles.profile import NO_ENVELOPE, Target
 from dragoman.rules.cache_hints import hints_of, marks_own_end
 from dragoman.rules.clean.off_schema import off_schema, report_written
 from dragoman.rules.media.remote_media import find_links, media_of, remote_media
+from dragoman.rules.reasoning import thinks
 from dragoman.rules.rule import FAIL, Rule
 from dragoman.rules.settings.cache_marks import (
     MOST_HINTS,
@@ -68,7 +76,7 @@ from dragoman.rules.settings.cache_marks import (
 from dragoman.rules.settings.refused_setting import refused_setting
 
 READ_BY_THE_COMPILER = frozenset(
-    {"drops", "stream_usage", "streams", "tools_streamed", "logprobs_streamed", "refused_words"}
+    {"drops", "stream_usage", "streams", "tools_streamed", "logprobs_streamed", "thinking_whole", "refused_words"}
 )
 """The facts that the compiler itself reads. All others are read by rules."""
 _USAGE = "stream_options"
@@ -489,6 +497,9 @@ class _Compilation:
         if self.same and usage:
             self.changes.append(usage_asked())
             self.undo = self.undo.then(Undo(usage=True))
+        if not self.ask.stream and facts.thinking_whole is REFUSES and thinks(sent.settings, facts):
+            self.stream, usage = True, bool(dialect.usage_members) and facts.stream_usage is ACCEPTS
+            self.changes.append(stream_asked())
         written = None if self.continued is None else self.continued.now.written
         return RenderOptions(self.target.model, self.stream, usage, refused, not self.same, written)
 

@@ -28,6 +28,8 @@ OFF_SCHEMA = off_schema.name
 """The entry for a request that stood inside another object."""
 USAGE = "usage-asked"
 """The entry for a stream that was asked for its usage on behalf of the ledger."""
+STREAM = "stream-asked"
+"""The entry for a stream in place of a whole answer."""
 
 _LOSSES = tuple(map(str, Loss))
 _NONE: frozenset[int] = frozenset()
@@ -66,6 +68,12 @@ def usage_asked() -> Change:
     """A stream was asked for its usage on behalf of the ledger."""
     did = "asked the stream to tell its usage; the client does not see it"
     return Change(USAGE, "/stream_options", did, str(Loss.NOTHING), "added", is_shared=True)
+
+
+def stream_asked() -> Change:
+    """A target that thinks in streams alone is asked for one. The client gets the whole answer."""
+    did = "asked for a stream, since the target thinks in no other answer; the client gets it whole"
+    return Change(STREAM, "/stream", did, str(Loss.NOTHING), "added")
 
 
 def usage_not_asked() -> Change:

@@ -461,6 +461,11 @@ LESSONS: tuple[Lesson, ...] = (
         fixed(served_here=False),
     ),
     _lesson("hints-unserved", r"no endpoints found that support cache control", fixed(cache_hints=REFUSES)),
+    _lesson(
+        "thinking-whole",
+        r"enable_thinking must be set to false for non-streaming|enable thinking can not be support when `stream=",
+        fixed(thinking_whole=REFUSES, reasoning_default=True),
+    ),
     _lesson("tools-streamed", r"support tool use in streaming mode", fixed(tools_streamed=REFUSES)),
     _lesson(
         "tools-refused",
