@@ -9,6 +9,7 @@ import pytest
 from tests.sdk_readers import Loopback
 
 from dragoman.conversation.events import CallStarted
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import IN_ANSWER, IN_CHOICE
 from dragoman.dialects.openai_chat.relay_rewrite import MisreadChunks, check_plain_chunk
 from dragoman.dialects.openai_chat.stream import ChatStreamParser
@@ -230,6 +231,11 @@ def test_calls_of_a_relayed_stream_can_be_told_apart(calls: list[dict[str, Any]]
     assert [event.id for event in parsed] == ids
 
 
+LONG = [_begin("f", '{"a":"', index=0, id="a"), *[_piece(f"word{at}", index=0) for at in range(30)]]
+"""So many pieces that differ in their words alone are passed on unread, were it not for calls."""
+WHOLE = "".join([call["function"]["arguments"] for call in LONG]) + '"}'
+
+
 @pytest.mark.parametrize(
     ("calls", "told"),
     [
@@ -237,19 +243,24 @@ def test_calls_of_a_relayed_stream_can_be_told_apart(calls: list[dict[str, Any]]
         ([_begin("f", '{"a":1}', index=0), _begin("f", '{"a":1}', index=0)], ["f", '{"a":1}']),
         ([_begin("f", '{"a":1}', index=0, id="a"), _piece('{"a":1}', index=0)], ["f", '{"a":1}']),
         ([_begin("f", '{"a":', index=0, id="a"), _begin("f", '{"b":1}}', index=0, id="a")], ["f", '{"a":{"b":1}}']),
+        ([*LONG, _piece('"}', index=0), _piece(WHOLE, index=0)], ["f", WHOLE]),
+        ([*LONG, _piece(WHOLE, index=0)], ["f", WHOLE]),
+        ([*LONG, _piece('"}', index=0), _piece(WHOLE.replace(":", ": "), index=0)], ["f", WHOLE]),
+        ([*LONG, _piece("{}", index=0), _piece('"}', index=0)], ["f", WHOLE[:-2] + '{}"}']),
     ],
 )
-def test_a_call_that_is_whole_does_not_grow(calls: list[dict[str, Any]], told: list[str]) -> None:
-    chunks = [{"id": "a", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in calls]
-    relay = RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks("seed"))
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_call_that_is_whole_does_not_grow(calls: list[dict[str, Any]], told: list[str], size: int) -> None:
+    """vLLM tells calls again at the end of a stream (vllm#42167, vllm#51697)."""
+    chunks = [{"id": "a", **CHUNK, "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in calls]
+    wire = b"".join([b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks])
+    relay = Translation("openai-chat", "openai-chat", context=AnswerContext(id="seed"))
     joined: dict[int, list[str]] = {}
-    for chunk in chunks:
-        (piece,) = json.loads(relay.feed(b"data: %b\n\n" % json.dumps(chunk).encode())[6:])["choices"][0]["delta"][
-            "tool_calls"
-        ]
-        found = joined.setdefault(piece["index"], ["", ""])
-        found[0] += piece["function"].get("name") or ""
-        found[1] += piece["function"]["arguments"]
+    for line in b"".join([relay.feed(wire[at : at + size]) for at in range(0, len(wire), size)]).splitlines():
+        for piece in json.loads(line[6:])["choices"][0]["delta"]["tool_calls"] if line else ():
+            found = joined.setdefault(piece["index"], ["", ""])
+            found[0] += piece["function"].get("name") or ""
+            found[1] += piece["function"]["arguments"]
     assert [word for at in sorted(joined) for word in joined[at]] == told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
@@ -116,7 +117,7 @@ _NO_WORDS = (b"n", b"t", b"f")
 """Null, true and false begin so."""
 
 
-_OBJECT = b'"{'
+OBJECT = b'"{'
 _LONGEST_ARGUMENTS, _MOST_LOOKS = 1 << 16, 16
 """Bytes of the arguments of a call that are held, to know it if it is told again, and how often they are looked at."""
 
@@ -143,13 +144,18 @@ class BegunCall(msgspec.Struct, kw_only=True):
 
     def rest_of(self, name: str, literal: bytes) -> bytes | None:
         """What is new in a piece that is an object in the middle of one: the call is told once more, from its
-        beginning to its end. None if the piece begins another call under the same number."""
-        if not self.looks or not self.arguments:
+        beginning to its end, perhaps with other space between its words. None if the piece begins another call under
+        the same number. An object that may stand where it comes is what it seems."""
+        if not self.looks or not self.arguments or self.arguments.rstrip().endswith((b":", b"[")):
             return literal
         self.looks -= 1
-        if literal[1:-1].startswith(bytes(self.arguments)) and name in ("", self.name) and is_whole(literal):
-            return b'"' + literal[1 + len(self.arguments) :]
-        return None if name and is_whole(b'"' + self.arguments + b'"') else literal
+        held, is_object = b'"' + self.arguments + b'"', is_whole(literal)
+        rest = _rest_after(unquote(held), unquote(literal)) if is_object and name in ("", self.name) else None
+        if rest is not None:
+            return quote(rest)
+        if not is_whole(held):
+            return literal
+        return None if name else EMPTY if is_object else literal
 
 
 class OpenCall(BegunCall, kw_only=True):
@@ -161,6 +167,24 @@ class OpenCall(BegunCall, kw_only=True):
     legacy: bool
     started: bool = False
     held: list[Event] = []
+
+
+_find_tokens = re.compile(r'"(?:[^"\\]|\\.)*+"?|[^\s"]', re.DOTALL).finditer
+"""The texts of a JSON text, the last of which may have no end, and all characters beside them but for space."""
+
+
+def _rest_after(beginning: str, words: str) -> str | None:
+    """What of a JSON text stands behind its beginning; None if it begins otherwise."""
+    left = "".join([token[0] for token in _find_tokens(beginning)])
+    end = 0
+    for token in _find_tokens(words):
+        if not left:
+            break
+        if not token[0].startswith(left[: len(token[0])]):
+            return None
+        end = token.start() + min(len(left), len(token[0]))
+        left = left[len(token[0]) :]
+    return None if left else words[end:]
 
 
 def is_whole(literal: bytes) -> bool:
@@ -261,7 +285,7 @@ class OpenChoice(msgspec.Struct):
         literal = _arguments_in(function, custom)
         if found is not None and found.is_another(call.id, function.name):
             found = None
-        elif found is not None and literal.startswith(_OBJECT):
+        elif found is not None and literal.startswith(OBJECT):
             rest = found.rest_of(function.name or "", literal)
             found, literal = (found, rest) if rest is not None else (None, literal)
         if found is None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from dragoman.dialects.families.openai_answers import error_object
-from dragoman.dialects.openai_chat.answer_parse import FAILURES, BegunCall, failure_of, is_error, is_whole
+from dragoman.dialects.openai_chat.answer_parse import FAILURES, OBJECT, BegunCall, failure_of, is_error
 from dragoman.dialects.openai_chat.answer_render import provider_words
 from dragoman.dialects.shared.parsing import answer_call_id
 from dragoman.wire.error_bodies import parse_failure
@@ -19,27 +19,13 @@ Scalar = str | int | float | None
 Nothing = Annotated[str, Meta(max_length=0)] | None
 
 
-class PlainFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    arguments: str | None = None
-    name: Nothing = None
-
-
-class PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A piece of a call that has begun."""
-
-    function: PlainFunction
-    index: int
-    id: Nothing = None
-    type: str | None = None
-
-
 class PlainDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Literal["assistant"] | None = None
     content: str | None = None
     refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
-    tool_calls: Annotated[list[PlainCall], Meta(max_length=1)] | None = None
+    tool_calls: None = None
 
 
 class PlainChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -89,6 +75,36 @@ class _OpenChunk(msgspec.Struct, gc=False):
     choices: list[_OpenChoice]
     object: Literal["chat.completion.chunk"]
     error: Nothing = None
+
+
+class _Function(msgspec.Struct, gc=False):
+    arguments: str | None = None
+    name: Nothing = None
+
+
+class _CallPiece(msgspec.Struct, gc=False):
+    """A piece of a call that has begun."""
+
+    function: _Function
+    index: int
+    id: Nothing = None
+
+
+class _PieceDelta(msgspec.Struct, gc=False):
+    tool_calls: Annotated[list[_CallPiece], Meta(min_length=1, max_length=1)]
+
+
+class _PieceChoice(msgspec.Struct, gc=False):
+    delta: _PieceDelta
+    index: int
+
+
+class _PieceChunk(msgspec.Struct, gc=False):
+    choices: Annotated[list[_PieceChoice], Meta(min_length=1, max_length=1)]
+
+
+_decode_piece = msgspec.json.Decoder(_PieceChunk).decode
+"""Raises DecodeError unless all that a chunk tells of calls is a piece of one."""
 
 
 _check_open_chunk = msgspec.json.Decoder(_OpenChunk).decode
@@ -143,8 +159,7 @@ _ROOM, _OF_CALL = 1 << 18, 100
 
 
 class _BegunCalls(msgspec.Struct):
-    """The calls of one choice that have begun, and where those are that have a number or an id. Of their arguments the
-    first piece is known, if it is all of them: others pass unseen."""
+    """The calls of one choice that have begun, and where those are that have a number or an id."""
 
     calls: list[BegunCall] = []
     by_index: dict[int, int] = {}
@@ -156,12 +171,9 @@ class _BegunCalls(msgspec.Struct):
             return self.by_index.get(index)
         return self.by_id.get(id) if id else len(self.calls) - 1 if self.calls else None
 
-    def begin(self, index: int | None, id: str, name: str, arguments: bytes) -> int:
+    def begin(self, index: int | None, id: str, name: str) -> int:
         place = len(self.calls)
-        begun = BegunCall(given="" if id in self.by_id else id, name=name)
-        if is_whole(arguments):
-            begun.grow(arguments)
-        self.calls.append(begun)
+        self.calls.append(BegunCall(given="" if id in self.by_id else id, name=name))
         self.by_id.setdefault(id, place)
         if index is not None:
             self.by_index[index] = place
@@ -184,14 +196,27 @@ class MisreadChunks(msgspec.Struct):
     room: int = _ROOM
 
     def may_be_misread(self, payload: bytes) -> bool:
-        at = payload.find(b'"tool_calls"')
-        if at >= 0 and (self.renumbers or _may_begin_call(payload[at:])):
+        if b'"tool_calls"' in payload and (self.renumbers or not self._goes_on(payload)):
             return True
         try:
             _check_open_chunk(payload)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return True
         return False
+
+    def _goes_on(self, payload: bytes) -> bool:
+        """Whether a chunk is the next piece of a call, and nothing that may have been told before."""
+        try:
+            (choice,) = _decode_piece(payload).choices
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return False
+        (piece,), calls = choice.delta.tool_calls, self.calls.get(choice.index)
+        place = calls.by_index.get(piece.index) if calls is not None else None
+        words = piece.function.arguments or ""
+        if calls is None or place is None or words[:1] == "{":
+            return False
+        calls.calls[place].grow(msgspec.json.encode(words))
+        return True
 
     def pieces(self, chunk: dict[str, Any]) -> list[Any]:
         if chunk.get("error"):
@@ -254,19 +279,22 @@ class MisreadChunks(msgspec.Struct):
         known = begun.calls[place] if place is not None else None
         if known is not None and known.is_another(id, name):
             place = None
-        elif known is not None and id in ("", known.given) and len(literal) > 2:
+        elif known is not None and id in ("", known.given) and literal.startswith(OBJECT):
             rest = known.rest_of(name, literal)
-            place = place if rest is not None else None
-            words = {**words, "arguments": msgspec.json.decode(rest)} if rest is not None else words
+            if rest is None:
+                place = None
+            elif rest != literal:
+                literal, words = rest, {**words, "arguments": msgspec.json.decode(rest)}
         if place is None:
-            if not self._has_room(id + name + str(words.get("arguments"))):
+            if not self._has_room(id + name):
                 return call
-            place = begun.begin(index, id, name, literal)
+            place = begun.begin(index, id, name)
             if not begun.calls[place].given:
                 call = {**call, "id": answer_call_id(self.seed, choice, place)}
         else:
             call = {key: value for key, value in call.items() if key != "id" or not id}
             words = {key: value for key, value in words.items() if key != "name" or name != begun.calls[place].name}
+        begun.calls[place].grow(literal)
         self.renumbers = self.renumbers or place != index
         return {**call, "index": place, "function": words}
 
@@ -279,8 +307,3 @@ def _with_fitting_ids(call: dict[str, Any]) -> dict[str, Any]:
     if isinstance(index, str) and index.isdecimal() and len(index) < 10:
         call = {**call, "index": int(index)}
     return call
-
-
-def _may_begin_call(rest: bytes) -> bool:
-    """Whether there is more than a piece of one call that has begun."""
-    return b'"id"' in rest or b'"name"' in rest or b'"index"' not in rest or rest.count(b'"function":') > 1

@@ -47,15 +47,22 @@ def _is_number(value: str) -> bool:
 
 class FrameTemplate:
     """What stands around the values of the frames of one stream, as far as that is known. `words` are the members that
-    hold the model's words, or nothing that matters. `nulls` are members to take out of every frame."""
+    hold the model's words, or nothing that matters. `nulls` are members to take out of every frame. Frames that differ
+    in a member of `followed` are checked each."""
 
     __slots__ = (
-        *("_after", "_around", "_attempts", "_before", "_between", "_checks", "_cuts", "_is_cut", "_is_lone_text"),
-        *("_last", "_last_check", "_nulls", "_pieces", "_rest_after", "_rest_before", "_words", "differs_in_words"),
+        *("_after", "_around", "_attempts", "_before", "_between", "_checks", "_cuts", "_followed", "_is_cut"),
+        *("_is_lone_text", "_last", "_last_check", "_nulls", "_pieces", "_rest_after", "_rest_before", "_words"),
+        "differs_in_words",
     )
 
-    def __init__(self, words: frozenset[bytes] = frozenset(), nulls: tuple[bytes, ...] = ()) -> None:
-        self._words, self._nulls = words, nulls
+    def __init__(
+        self,
+        words: frozenset[bytes] = frozenset(),
+        nulls: tuple[bytes, ...] = (),
+        followed: frozenset[bytes] = frozenset(),
+    ) -> None:
+        self._words, self._nulls, self._followed = words, nulls, followed
         self._before, self._after = _NOWHERE, b""
         self._around = -1  # the length of no frame leaves that
         self._rest_before = self._rest_after = b""
@@ -122,12 +129,13 @@ class FrameTemplate:
         self._attempts -= 1
         last, self._last = self._last, _quoted(frame)
         pieces, checks = _split(last, self._last, frame)
-        if checks and b"error" not in frame:
+        names = {_name_before_value(piece) for piece in pieces[:-1]}
+        if checks and b"error" not in frame and names.isdisjoint(self._followed):
             self._hold(pieces, checks)
+            self.differs_in_words = names <= self._words
 
     def _hold(self, pieces: list[bytes], checks: list[ValueCheck]) -> None:
         self._pieces, self._checks = pieces, checks
-        self.differs_in_words = {_name_before_value(piece) for piece in pieces[:-1]} <= self._words
         self._is_lone_text = checks == [_is_text]
         if self._is_lone_text:  # it is read with its quotes
             pieces = [pieces[0][:-1], pieces[1][1:]]

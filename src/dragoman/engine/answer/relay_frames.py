@@ -95,7 +95,9 @@ class RelayFrames:
         self.skipped = 0
 
     def _new_template(self) -> FrameTemplate:
-        return FrameTemplate(self._observer.word_members if self._observer is not None else frozenset(), self._nulls)
+        observer = self._observer
+        words, followed = (observer.word_members, observer.followed) if observer is not None else (frozenset(),) * 2
+        return FrameTemplate(words, self._nulls, followed)
 
     def pass_words(self, data: bytes) -> bytes:
         """A frame that was checked, with other words, as it goes out: its words are held, and nobody needs to see more

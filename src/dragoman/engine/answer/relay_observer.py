@@ -45,7 +45,7 @@ class RelayObserver:
     __slots__ = (
         *("_blocks", "_bound", "_counted", "_ends", "_gap", "_head", "_lines", "_looking", "_parser"),
         *("_sampled", "_samples", "_size", "_tail", "_tally", "_where", "closed"),
-        *("ended", "failure", "framed", "marked_end", "stop", "usage", "word_members", "words"),
+        *("ended", "failure", "followed", "framed", "marked_end", "stop", "usage", "word_members", "words"),
     )
 
     def __init__(
@@ -66,6 +66,7 @@ class RelayObserver:
         self._counted = False
         self.word_members: frozenset[bytes] = where.changing if where is not None else frozenset()
         """Members that hold words, or nothing that matters."""
+        self.followed: frozenset[bytes] = where.followed if where is not None else frozenset()
         self.words: list[bytes] = []
         """Frames that differ from one that was seen in such members alone."""
         self.closed = False
