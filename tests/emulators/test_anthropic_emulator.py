@@ -22,6 +22,7 @@ USER = {"role": "user", "content": "Hi"}
 SAID = {"role": "assistant", "content": "Hello"}
 SYSTEM = {"role": "system", "content": "Be brief."}
 TOOL = {"name": "look", "input_schema": {"type": "object", "properties": {}}}
+REFERENCE = {"type": "tool_reference", "tool_name": "gone"}
 MIB = "messages.1.content.0"
 
 
@@ -228,6 +229,16 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "`top_p` must be greater than or equal to 0.95",
     ),
     ("top_k beside thinking", body(USER, thinking=BUDGET, top_k=40), "`top_k` must be unset when thinking is enabled"),
+    (
+        "a tool that is gone",
+        body(
+            USER,
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [REFERENCE]}]},
+            tools=[TOOL],
+        ),
+        "Tool reference 'gone' not found in available tools",
+    ),
     ("a stream of no tokens", body(USER, max_tokens=0, stream=True), "stream: not supported with `max_tokens` of 0"),
     (
         "no tokens of a forced call",

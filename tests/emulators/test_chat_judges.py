@@ -317,6 +317,7 @@ OTHERS = [
         {"tools": [strict_tool(**OPEN_OBJECT), TOOL]},
         "Tools with mixed values for 'strict' are not allowed.",
     ),
+    ("cerebras", {"response_format": {"type": "json_object"}, "tools": [TOOL]}, '"tools" is incompatible with'),
     ("cerebras", {"response_format": OPEN_ANSWER}, "'additionalProperties' is required to be supplied and set to"),
     ("cerebras", {"store": True}, "store: property 'store' is unsupported"),
     ("cerebras", {"reasoning_effort": "xhigh"}, "Invalid value: 'xhigh'. Supported values are: 'none', 'low'"),

@@ -680,7 +680,7 @@ CASES: dict[str, Case] = {
         None,
     ),
     "format-beside-tools": Case(
-        ("json mode cannot be combined with tool/function calling",),
+        ("json mode cannot be combined with tool/function calling", '"tools" is incompatible with "response_format"'),
         {"format_with_tools": "refuses"},
         {**PLAIN, "tools": TOOLS, "response_format": {"type": "json_object"}},
         lambda body: "response_format" in body,
@@ -767,6 +767,36 @@ CASES: dict[str, Case] = {
         lambda body: len(body["tools"]),
         2,
         1,
+    ),
+    "reference-lost": Case(
+        (
+            "Tool reference 'gone' not found in available tools",
+            "Tool reference 'gone' has no corresponding tool definition",
+        ),
+        {"tool_references": {"tool_reference": "tool_name"}},
+        {
+            "max_tokens": 9,
+            "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+            "messages": [
+                HI,
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {}}]},
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "c1",
+                            "content": [{"type": "tool_reference", "tool_name": "gone"}],
+                        }
+                    ],
+                },
+            ],
+        },
+        lambda body: body["messages"][2]["content"][0]["content"][0]["type"],
+        "tool_reference",
+        "text",
+        "anthropic-compatible/m",
+        "anthropic",
     ),
     "setting-length": Case(
         ("Invalid 'user': string too long. Expected a string with maximum length 64, but got a string with length 70",),

@@ -47,6 +47,7 @@ ONLY_EXAMPLES = {
         "duplicate-tool",
         "empty-description",
         "endless-loop",
+        "lost-reference",
         "misnamed-result",
         "mixed-system",
         "provider-run",

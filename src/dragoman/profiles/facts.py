@@ -664,6 +664,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     strict_optional: Annotated[Stance, Meta(description="fields that may be left out in a strict tool")] = ACCEPTS
     empty_required: Annotated[Stance, Meta(description="an empty list of required fields in a schema")] = UNKNOWN
     strict_union_max: Annotated[int, Meta(description="how many fields of several types they may have in all")] = 0
+    tool_references: Annotated[
+        Mapping[str, str], Meta(description="blocks that name a tool, which must be declared: the member with its name")
+    ] = {}
     undeclared_tools: Annotated[Stance, Meta(description="calls in the history, no tools declared")] = ACCEPTS
     empty_description: Annotated[
         Stance, asked("a tool with an empty description", tools='silent_lookup ""', words=("description",))

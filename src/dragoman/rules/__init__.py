@@ -93,6 +93,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
         "many_tools",
         "tool_wrapper",
         "undeclared_tools",
+        "lost_reference",  # when the list of tools is as it is sent
         "empty_description",
         "missing_description",
         "schema_keyword",

@@ -13,7 +13,7 @@ from dragoman.emulators.anthropic.hosted_blocks import check_hosted
 from dragoman.emulators.anthropic.models import ClaudeModel, claude_model
 from dragoman.emulators.anthropic.refusals import AnthropicRefusal, invalid, join_path
 from dragoman.emulators.anthropic.schemas import check_compilable, check_schema
-from dragoman.emulators.anthropic.tools import check_strict, check_tool_set
+from dragoman.emulators.anthropic.tools import check_references, check_strict, check_tool_set
 from dragoman.emulators.provider import EmulatorOptions, Operation, ReceivedRequest
 
 MAX_CACHE_MARKS = 4
@@ -39,6 +39,7 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     if "prompt-caching-scope" not in beta or _names_model(request.path):
         _check_cache_scope(body, "")
     check_tool_set(body)
+    check_references(body)
     check_hosted(body, options.strict_signatures)
     check_compaction(body, options.strict_signatures)
     _check_capabilities(body, model, beta)

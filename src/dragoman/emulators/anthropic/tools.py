@@ -135,6 +135,19 @@ def check_tool_set(body: dict[str, Any]) -> None:
         raise AnthropicRefusal(f"Tool '{choice['name']}' not found in provided tools")
 
 
+def check_references(body: dict[str, Any]) -> None:
+    """A tool that a client found is declared: https://github.com/anthropics/claude-code/issues/82004, July 2026."""
+    declared: list[dict[str, Any]] = body.get("tools") or []
+    if _has_toolset(declared):
+        return
+    names = {tool.get("name") for tool in declared}
+    contents = [message["content"] for message in body["messages"] if isinstance(message["content"], list)]
+    results = [block.get("content") for content in contents for block in content if block["type"] == "tool_result"]
+    for block in (block for result in results if isinstance(result, list) for block in result):
+        if block["type"] == "tool_reference" and block["tool_name"] not in names:
+            raise AnthropicRefusal(f"Tool reference '{block['tool_name']}' not found in available tools")
+
+
 def _has_toolset(declared: list[dict[str, Any]]) -> bool:
     return any("toolset" in str(tool.get("type")) for tool in declared)
 

@@ -22,6 +22,7 @@ from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS, check_tool
 from dragoman.emulators.chat.reported import (
     ends_with_model,
     has_choice_of_glm,
+    has_format_beside_tools,
     has_image_url,
     has_late_system,
     has_many_systems,
@@ -243,6 +244,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
                 has_mixed_strict,
                 code="wrong_api_format",
             ),
+            refusing('"tools" is incompatible with "response_format"', has_format_beside_tools),
             refusing(
                 "'additionalProperties' is required to be supplied and set to false.",
                 has_open_schema,

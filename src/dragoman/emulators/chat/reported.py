@@ -86,6 +86,11 @@ def has_open_schema(request: ReceivedRequest) -> bool:
     return any(error for _, schema in promised_schemas(request.body) for error in strict_errors(schema))
 
 
+def has_format_beside_tools(request: ReceivedRequest) -> bool:
+    form = request.body.get("response_format") or {}
+    return form.get("type", "text") != "text" and has_tools(request)
+
+
 def has_mixed_strict(request: ReceivedRequest) -> bool:
     return len({bool((tool.get("function") or {}).get("strict")) for tool in request.body.get("tools") or ()}) > 1
 

@@ -303,7 +303,11 @@ LESSONS: tuple[Lesson, ...] = (
         r"of type 'json_schema' is not supported|json_schema is enabled only for",
         corrections.fewer_formats,
     ),
-    _lesson("format-beside-tools", r"json mode cannot be combined with tool", fixed(format_with_tools=REFUSES)),
+    _lesson(
+        "format-beside-tools",
+        r"json mode cannot be combined with tool|\"tools\" is incompatible with \"response_format",
+        fixed(format_with_tools=REFUSES),
+    ),
     _lesson(
         "schema-refused",
         r"invalid schema for function '|additionalproperties:false must be set on every object|"
@@ -334,6 +338,11 @@ LESSONS: tuple[Lesson, ...] = (
         "tools-unique",
         r"tool names must be unique|duplicate function declaration found",
         fixed(duplicate_tools=REFUSES),
+    ),
+    _lesson(
+        "reference-lost",
+        r"tool reference '.{1,200}?' (?:not found in available tools|has no corresponding tool definition)",
+        fixed(tool_references={"tool_reference": "tool_name"}),
     ),
     _lesson(
         "setting-length",
