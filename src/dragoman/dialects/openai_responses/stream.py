@@ -222,21 +222,15 @@ class OpenFunctionCall(_OpenItem):
         return b"response.custom_tool_call_input." if custom else b"response.function_call_arguments."
 
     def item(self, status: bytes) -> Json:
-        words = self._argument_text() if status == b"completed" else EMPTY
+        words = _join_once(self.literals) if status == b"completed" else EMPTY
         return render_call(self.identity, self.fields, self.started, words, status)
 
     def closing(self) -> Iterator[EventMembers]:
         if self.started.custom:
-            yield self.name + b"done", self.where + b',"input":' + self._argument_text()
+            yield self.name + b"done", self.where + b',"input":' + _join_once(self.literals)
             return
-        called = b',"name":%b,"arguments":%b' % (quote(self.started.name), self._argument_text())
+        called = b',"name":%b,"arguments":%b' % (quote(self.started.name), _join_once(self.literals))
         yield self.name + b"done", self.where + called
-
-    def _argument_text(self) -> bytes:
-        """The arguments; an empty object for a call without any."""
-        if not self.literals and not self.started.custom:
-            return b'"{}"'
-        return _join_once(self.literals)
 
 
 class ResponsesStreamParser(OpenAiStreamParser[ResponsesAnswerParser]):

@@ -2,6 +2,9 @@
 
 An upstream may send pieces of several calls in turn. A client that keeps one current item would give the arguments of
 one call to another. So while a call is open, the events of all other parts wait, and follow part by part once it ended.
+
+Some providers say nothing of the arguments of a call that has none. Clients read them as JSON, so it gets an empty
+object.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from msgspec import Struct
 
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, Stopped
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY
 
 LIMIT = 16 * 1024 * 1024
 """Bytes of events that may wait."""
@@ -51,10 +55,10 @@ class HeldEvents(Struct, eq=False):
 class CallOrder:
     """Puts the events of one choice in order. While a call `is_open`, those of others wait."""
 
-    __slots__ = ("_choice", "_held", "_part", "is_open")
+    __slots__ = ("_choice", "_held", "_is_silent", "_part", "is_open")
 
     def __init__(self) -> None:
-        self.is_open = False
+        self.is_open = self._is_silent = False
         self._choice = 0
         self._part = 0
         self._held = HeldEvents()
@@ -62,6 +66,7 @@ class CallOrder:
     def take(self, event: Event) -> Iterable[Event]:
         """The events that may be rendered now."""
         if type(event) is CallDelta and event.part == self._part:
+            self._is_silent = self._is_silent and event.literal == EMPTY
             return (event,)  # nearly all of them
         if not self.is_open and type(event) is not CallStarted:
             return (event,)  # nothing waits
@@ -86,18 +91,22 @@ class CallOrder:
 
     def _pass(self, event: Event) -> Iterator[Event]:
         """This event, and if it ends a call, those that waited for that: until a call is open that has not ended."""
-        self._follow(event)
-        yield event
+        yield from self._follow(event)
         while self._held and not self.is_open:
             for held in self._held.pop_part():
-                self._follow(held)
-                yield held
+                yield from self._follow(held)
 
-    def _follow(self, event: Event) -> None:
+    def _follow(self, event: Event) -> Iterator[Event]:
         if isinstance(event, CallStarted):
             self.is_open, self._choice, self._part = True, event.choice, event.part
+            self._is_silent = not event.custom
+        elif isinstance(event, CallDelta):
+            self._is_silent = self._is_silent and event.literal == EMPTY
         elif isinstance(event, CallEnded):
-            self.is_open = False
+            if self._is_silent:
+                yield CallDelta(self._choice, self._part, b'"{}"')
+            self.is_open = self._is_silent = False
+        yield event
 
     def _finish(self) -> Iterator[Event]:
         """At the end every call is complete, even one that was never ended."""
