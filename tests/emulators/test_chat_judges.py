@@ -325,6 +325,8 @@ OTHERS = [
     ("fireworks", talk({**USER, "name": "Ann"}), "Extra inputs are not permitted, field: 'messages[0].name'"),
     ("together", talk({"role": "developer", "content": "x"}, USER), "Invalid value: 'developer'."),
     ("together", talk({**SAID, "content": [{"type": "text", "text": "x"}]}, USER), "Invalid type for 'messages[0].c"),
+    ("minimax", talk({"role": "user", "content": ""}), "invalid params, chat content is empty (2013)"),
+    ("minimax", talk(SYSTEM), "invalid params, chat content is empty (2013)"),
     ("minimax", talk(USER, RESULT), "invalid params, tool result's tool id(call_1) not found (2013)"),
     (
         "qwen",

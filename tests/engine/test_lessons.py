@@ -567,6 +567,7 @@ CASES: dict[str, Case] = {
             "Unable to submit request because it must include at least one parts field",
             "messages must have at least one content element",
             "Invalid request: the message at position 4 with role 'assistant' must not be empty",
+            "invalid params, chat content is empty (2013)",
         ),
         {"empty_user": "refuses", "empty_assistant": "refuses", "empty_beside": "refuses", "blank_text": "refuses"},
         {"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": " "}, HI]},

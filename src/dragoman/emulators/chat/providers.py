@@ -22,12 +22,14 @@ from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS, check_tool
 from dragoman.emulators.chat.reported import (
     ends_with_model,
     has_choice_of_glm,
+    has_empty_user,
     has_format_beside_tools,
     has_image_url,
     has_late_system,
     has_many_systems,
     has_mixed_strict,
     has_no_user,
+    has_only_systems,
     has_open_schema,
     has_tool_without_parameters,
     has_tools,
@@ -314,6 +316,8 @@ PROVIDERS: Mapping[str, CompatibleService] = {
             refusing("invalid params, chat content has invalid message role: system (2013)", has_late_system),
             refusing_arguments("invalid params, invalid function arguments json string, tool_call_id: {id} (2013)"),
             refusing("invalid params, function parameters is empty (2013)", has_tool_without_parameters),
+            refusing("invalid params, chat content is empty (2013)", has_empty_user),
+            refusing("invalid params, chat content is empty (2013)", has_only_systems),
         ),
         faults=_common_faults(
             "login fail (1004)", "unknown model (2013)", "invalid params, context window exceeds limit (2013)"

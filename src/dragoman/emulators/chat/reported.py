@@ -108,6 +108,14 @@ def ends_with_model(request: ReceivedRequest) -> bool:
     return role(request.body["messages"][-1]) == "assistant"
 
 
+def has_only_systems(request: ReceivedRequest) -> bool:
+    return all(role(message) == "system" for message in request.body["messages"])
+
+
+def has_empty_user(request: ReceivedRequest) -> bool:
+    return any(role(one) == "user" and one.get("content") in ("", []) for one in request.body["messages"])
+
+
 def has_no_user(request: ReceivedRequest) -> bool:
     return all(role(message) != "user" for message in request.body["messages"])
 

@@ -253,7 +253,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "empty-content",
         r"text content blocks must|must have non-empty content|empty text parameter|must include at least one parts|"
-        r"at least one content element|with role '\w{1,20}' must not be empty",
+        r"at least one content element|with role '\w{1,20}' must not be empty|chat content is empty",
         fixed(
             empty_user=REFUSES,
             empty_assistant=REFUSES,
