@@ -116,6 +116,20 @@ def test_pictures_and_documents_are_bytes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "arrives"),
+    [
+        ({"bytes": "JVBERi0xLjQK"}, {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQK"}),
+        ({"bytes": "SGVsbG8="}, {"type": "text", "media_type": "text/plain", "data": "Hello"}),
+        ({"text": "Hello"}, {"type": "text", "media_type": "text/plain", "data": "Hello"}),
+    ],
+)
+def test_a_document_without_a_format_is_what_its_bytes_show(source: dict[str, str], arrives: dict[str, str]) -> None:
+    document = {"document": {"name": "Report", "source": source}}
+    body = asked({"role": "user", "content": [{"text": "See."}, document]}, inferenceConfig={"maxTokens": 9})
+    assert sent(body, CLAUDE).json["messages"][0]["content"][1]["source"] == arrives
+
+
+@pytest.mark.parametrize(
     ("choice", "chat"),
     [
         ({"auto": {}}, "auto"),

@@ -341,7 +341,11 @@ def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Pl
     media_type = _find_media_type(kind, _text(wire.get("format")) or "")
     if source.keys() == {"bytes"} and source["bytes"][:1] == b'"' and media_type:
         found: Inline | Plain | Remote | Stored | None = Inline(media_type, source["bytes"])
-    elif source.keys() == {"text"} and source["text"][:1] == b'"' and media_type == "text/plain":
+    elif (
+        source.keys() == {"text"}
+        and source["text"][:1] == b'"'
+        and (media_type == "text/plain" or "format" not in wire)
+    ):
         found = Plain(source["text"])
     elif source.keys() == {"url"} and source["url"][:1] == b'"':
         found = Remote(unquote(source["url"]), media_type)  # Converse takes none, so it is fetched or named
@@ -355,9 +359,9 @@ def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Pl
 
 def _find_media_type(kind: MediaKind, name: str) -> str:
     """By a format, or as a media type, which Bedrock takes in its place (recorded on Nova). Empty for any other, except
-    of documents: theirs is a list that Bedrock checks, and what they are is shown by their bytes."""
+    of documents: theirs is a list that Bedrock checks, they need none, and what they are is shown by their bytes."""
     known = FORMATS[kind].get(name) or (name if name in FORMATS[kind].values() else "")
-    return known or (UNTOLD if kind is MediaKind.DOCUMENT and name else "")
+    return known or (UNTOLD if kind is MediaKind.DOCUMENT else "")
 
 
 def _parse_stored(source: Mapping[str, Json], media_type: str) -> Stored | None:
