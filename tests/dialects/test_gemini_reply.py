@@ -8,6 +8,7 @@ import orjson
 import pytest
 from tests.corpus import sampled
 from tests.recorded_answers import Recording, cut, meaning, recordings
+from tests.sdk_readers import Loopback
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO
 from dragoman.conversation.collect import collect
@@ -27,6 +28,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Call, MediaKind, Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
@@ -416,3 +418,11 @@ def test_probabilities_belong_to_the_text_and_not_to_the_thought_before_it() -> 
     [choice] = read(orjson.dumps({"candidates": [candidate]})).choices
     assert choice.logprobs is not None
     assert [token["token"] for token in orjson.loads(choice.logprobs)] == ["Hi"]
+
+
+def test_the_sdk_reads_texts_with_letters_that_end_a_line(sdks: Loopback) -> None:
+    """It takes a stream line by line, and finds more ends of lines than JSON has."""
+    words = "a\u2028b\u2029c\x85d"
+    renderer = GeminiStreamRenderer(AnswerContext(model="m"))
+    out = renderer.render([TextDelta(0, 0, quote(words)), Stopped(0, Stop.END), Ended()])
+    assert sdks.read("gemini", out, stream=True).text == words

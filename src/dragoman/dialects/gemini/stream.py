@@ -27,7 +27,7 @@ from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import decode_broken, says_nothing
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import tell_stray_error
-from dragoman.dialects.shared.stream_output import StreamOutput
+from dragoman.dialects.shared.stream_output import LineOutput
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 from dragoman.wire.json_array import ObjectDecoder
@@ -134,7 +134,7 @@ def parse_whole(body: bytes, origin: Origin | None = None, *, seed: str = "", th
     return [*parser.feed(body), *parser.close()]
 
 
-class GeminiStreamRenderer(PartBuilder, StreamOutput):
+class GeminiStreamRenderer(PartBuilder, LineOutput):
     """Renders one chunk for each part. The last one of a candidate has the stop and the usage too, as Gemini's own
     last chunk has: Google's SDKs leave a turn whose last chunk has no part out of the history, and many clients drop
     parts without text. So the newest part of each candidate waits for the next event.

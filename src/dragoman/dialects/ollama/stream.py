@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ from dragoman.dialects.families.call_input import call_input
 from dragoman.dialects.ollama.answer_parse import OllamaAnswerParser, parse_answer
 from dragoman.dialects.ollama.answer_render import MessageBuilder, error_body, render_answer, render_error
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
-from dragoman.dialects.shared.stream_output import StreamOutput
+from dragoman.dialects.shared.stream_output import LineOutput
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import unreadable_answer
 from dragoman.wire.json_reader import render_object
@@ -104,7 +103,7 @@ class OllamaStreamParser(OllamaAnswerParser):
         return out
 
 
-class OllamaStreamRenderer(MessageBuilder, StreamOutput):
+class OllamaStreamRenderer(MessageBuilder, LineOutput):
     """One line for each piece. The last line has the stop and the usage; after a failure there is no such line."""
 
     _out: list[bytes] = msgspec.field(default_factory=list)
@@ -114,12 +113,6 @@ class OllamaStreamRenderer(MessageBuilder, StreamOutput):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.begin()
-
-    def render(self, events: Sequence[Event]) -> bytes:
-        for event in events:
-            self.take(event)
-        out, self._out = self._out, []
-        return _lines(b"".join(out))
 
     def begin(self) -> None:
         self._head = render_object(self.head())[:-1] + b',"message":{"role":"assistant","content":'
@@ -142,19 +135,6 @@ class OllamaStreamRenderer(MessageBuilder, StreamOutput):
 
     def fail(self, failure: Failure) -> None:
         self._out.append(line(error_body(failure)))
-
-
-_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
-"""Letters that end a line for some readers, though not in JSON: Ollama's own SDK splits a stream at them."""
-
-
-def _lines(data: bytes) -> bytes:
-    """The same JSON, which no reader of lines cuts inside a text."""
-    if data.isascii():
-        return data
-    for letter, escape in _BREAKS:
-        data = data.replace(letter, escape)
-    return data
 
 
 ANSWERS = AnswerCodec(

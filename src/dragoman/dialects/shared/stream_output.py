@@ -31,3 +31,20 @@ class StreamOutput:
     def close(self) -> bytes:
         """The end of a stream that has none: an error."""
         return b"" if self.over else self.render((Failed(UNFINISHED),))
+
+
+class LineOutput(StreamOutput):
+    """The same for clients that read a stream by lines, so that no text is cut within."""
+
+    __slots__ = ()
+
+    def render(self, events: Sequence[Event]) -> bytes:
+        data = super().render(events)
+        if not data.isascii():
+            for letter, escape in _BREAKS:
+                data = data.replace(letter, escape)
+        return data
+
+
+_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
+"""Letters that end a line for some readers, though not in JSON: the SDKs of Google and Ollama split streams at them."""
