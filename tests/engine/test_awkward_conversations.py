@@ -22,6 +22,8 @@ from dragoman.engine.library.adapt import choose, read
 
 Wire = dict[str, Any]
 HI: Wire = {"role": "user", "content": "Hi"}
+UNSIGNED = "ZHJhZ29tYW4xAFsidW5zaWduZWQiLCIiLCIiLCIiLCIiXQAiIg=="
+"""The stand-in for a signature that Claude's clients keep beside thinking without one."""
 SEALED = "c2VhbGVkIGJ5IGFub3RoZXIgcHJvdmlkZXI="
 CODE: Wire = {"type": "code_execution_20250825", "name": "code_execution"}
 
@@ -103,6 +105,24 @@ CASES: dict[str, Awkward] = {
         RESPONSES,
         sends=2,
         gone=(SEALED,),
+        rules=("foreign-reasoning",),
+    ),
+    "thinking of an unknown server that a client of Claude sends back": Awkward(
+        "anthropic",
+        asked(
+            HI,
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "A greeting.", "signature": UNSIGNED},
+                    {"type": "text", "text": "Hello"},
+                ],
+            },
+            HI,
+            max_tokens=9,
+        ),
+        ("openai-compatible/m", "sglang/m"),
+        arrives=('"reasoning_content":"A greeting."',),
         rules=("foreign-reasoning",),
     ),
     "a whole answer of a model that thinks in streams alone": Awkward(
