@@ -362,6 +362,25 @@ def test_the_sdk_gets_the_reason_that_tells_more(reasons: list[str], shown: str,
     assert seen.choices[0].finish_reason == shown
 
 
+@pytest.mark.parametrize("size", [7, 4096])
+def test_the_sdk_reads_annotations_that_come_one_by_one(size: int, sdks: Loopback) -> None:
+    """As OpenRouter tells the pages of a search."""
+
+    def cited(*pages: str) -> dict[str, Any]:
+        notes = [{"type": "url_citation", "url_citation": {"url": page, "title": ""}} for page in pages]
+        return {"id": "a", **CHUNK, "choices": [{"index": 0, "delta": {"content": "", "annotations": notes}}]}
+
+    seen = _read(sdks, [_words("a"), cited("x"), cited("y", "z"), cited(), _words("", "stop")], size)
+    found = [note.url_citation.url for note in seen.choices[0].message.annotations]
+    assert found == ["x", "y", "z"]
+
+
+def test_annotations_that_come_at_once_keep_their_bytes() -> None:
+    delta = {"content": "", "annotations": [{"type": "url_citation"}, {"type": "url_citation"}]}
+    frame = b"data: " + json.dumps({**CHUNK, "choices": [{"index": 0, "delta": delta}]}).encode() + b"\n\n"
+    assert RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks()).feed(frame) == frame
+
+
 def _read(sdks: Loopback, chunks: list[dict[str, Any]], size: int) -> Any:
     wire = b"".join([b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]) + b"data: [DONE]\n\n"
     relay = RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks("seed"))

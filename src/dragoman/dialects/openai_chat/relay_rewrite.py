@@ -63,6 +63,7 @@ _WORDS_IN = frozenset({"delta", "message", "text"})
 
 class _OpenDelta(msgspec.Struct, gc=False):
     role: Literal["assistant"] | None = None
+    annotations: Annotated[list[msgspec.Raw], Meta(max_length=0)] | None = None
 
 
 class _OpenChoice(msgspec.Struct, gc=False):
@@ -185,14 +186,16 @@ class MisreadChunks(msgspec.Struct):
     one, has it as a member, where clients look for one. An error names the provider. Calls are numbered in their order,
     since some servers give all of them the same number or none; each has an id, and has it and its name once. Once they
     are too many, the rest stays as it is. A choice that ends without a delta has an empty one. What says nothing is
-    left out, such as the rest of a filter's verdict. A choice that has stopped does not stop again: clients take the
-    last reason, and leave the calls of a turn that seems to end with its text."""
+    left out, such as the rest of a filter's verdict. Annotations that come in several lists have numbers from the
+    second list on: the helper of OpenAI's SDK raises without. A choice that has stopped does not stop again: clients
+    take the last reason, and leave the calls of a turn that seems to end with its text."""
 
     seed: str = ""
     provider: str = ""
     renumbers: bool = False
     calls: dict[int, _BegunCalls] = {}
     stopped: dict[int, str] = {}
+    notes: dict[int, int] = {}
     room: int = _ROOM
 
     def may_be_misread(self, payload: bytes) -> bool:
@@ -252,6 +255,9 @@ class MisreadChunks(msgspec.Struct):
             elif word != "stop" and self._has_room(word):
                 self.stopped[place], self.renumbers = word, True
         delta = choice["delta"]
+        if isinstance(notes := delta.get("annotations"), list) and notes:
+            delta = {**delta, "annotations": self._number_notes(notes, place)}
+            choice = {**choice, "delta": delta}
         calls = delta.get("tool_calls")
         if not isinstance(calls, list) or not calls:
             return choice
@@ -262,6 +268,13 @@ class MisreadChunks(msgspec.Struct):
                 self.calls[place] = begun
         numbered = [self._number(call, begun, place) if isinstance(call, dict) else call for call in calls]
         return {**choice, "delta": {**delta, "tool_calls": numbered}}
+
+    def _number_notes(self, notes: list[Any], choice: int) -> list[Any]:
+        before = self.notes.get(choice, 0)
+        if before or self._has_room(""):
+            self.notes[choice] = before + len(notes)
+        are_objects = before and all(isinstance(note, dict) for note in notes)
+        return [{"index": at, **note} for at, note in enumerate(notes, before)] if are_objects else notes
 
     def _has_room(self, words: str) -> bool:
         self.room -= len(words) + _OF_CALL
