@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import orjson
@@ -33,6 +34,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.gemini import message_parse
 from dragoman.dialects.gemini.dialect import request_path
 from dragoman.dialects.gemini.request import locate, locate_parts, parse_request, render_request
 from dragoman.dialects.gemini.tools import from_proto, to_proto
@@ -157,6 +159,27 @@ def test_calls_and_responses_without_ids_are_matched_by_name_and_place() -> None
     assert len(anew) == 3
     assert "id" not in anew[1]["parts"][0]["functionCall"]
     assert [next(iter(part)) for part in anew[2]["parts"]] == ["functionResponse"] * 3 + ["text"]
+
+
+def test_ids_are_the_same_whether_calls_are_filled_in_pair_by_pair_or_turn_by_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [{"role": role, "parts": [{"text": "a"}]} for role in ("user", "model")]
+    call, response = {"name": "f", "args": {}}, {"name": "f", "response": {"output": "1"}}
+    calls = [{"role": "model", "parts": [{"functionCall": call | more}]} for more in ({}, {"id": "x"})]
+    responses = [{"role": "user", "parts": [{"functionResponse": response | more}]} for more in ({}, {"id": "x"})]
+    bodies = [{"contents": items} for items in product([*texts, *calls, *responses], repeat=4)]
+    by_pairs = [parse_request(orjson.dumps(body)) for body in bodies]
+    monkeypatch.setattr(message_parse, "_fill_pairs", lambda messages, count: (0, count))
+    for body, ask in zip(bodies, by_pairs, strict=True):
+        by_turns = parse_request(orjson.dumps(body))
+        assert ids_of(ask) == ids_of(by_turns), body
+        assert ask.traits == by_turns.traits, body
+
+
+def ids_of(ask: Ask) -> list[str]:
+    parts = [part for message in ask.conversation.messages for part in message.parts]
+    return [part.id if isinstance(part, Call) else part.call_id for part in parts if isinstance(part, Call | Result)]
 
 
 def test_a_response_tells_the_id_of_its_call() -> None:

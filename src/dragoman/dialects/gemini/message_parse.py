@@ -61,9 +61,6 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, split_items, split_members
 from dragoman.wire.media_types import type_of_url
 
-_LEGACY_CALLS = traits.LEGACY | traits.CALLS
-_OF_IDS = traits.ODD_IDS | traits.DUPLICATE_ID
-
 _ROLES: Mapping[str | None, Role] = {"user": USER, "model": ASSISTANT}
 _NONE: Mapping[str, Json] = {}
 UNSIGNED = (Raw(b'""'), Raw(b"null"))
@@ -90,34 +87,41 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ObservedMe
     signature, call, response = wire.thoughtSignature, wire.functionCall, wire.functionResponse
     if signature is not ABSENT or wire.thought or wire.inlineData is not UNSET or wire.fileData is not UNSET:
         return None
-    identity, wire_form = "", NO_ID
     if response is not UNSET:
         answer: Any = response.response
         if call is not UNSET or role is not USER or type(answer) is not GeminiOutput or wire.text is not ABSENT:
             return None
-        literal = bytes(answer.output)
-        if literal[0] != QUOTE or response.parts is not ABSENT or not response.name:
+        literal, name = bytes(answer.output), response.name
+        if literal[0] != QUOTE or response.parts is not ABSENT or not name:
             return None
-        if response.id:
-            identity, wire_form = response.id, ""
-        result = Result(identity, (Text(literal),), name=response.name, wire_form=wire_form)
-        return (ObservedMessage(Message(TOOL, (result,), index), traits.LEGACY if wire_form else 0, "t", [identity]),)
+        identity = response.id or ""
+        ids, wire_form, seen = ([identity], "", 0) if identity else _RESULT_WITHOUT_ID
+        result = Result(identity, (Text(literal),), False, name, False, False, wire_form)
+        return (ObservedMessage(Message(TOOL, (result,), index), seen, "t", ids),)
     if call is not UNSET:
         if call.args is ABSENT or wire.text is not ABSENT or role is USER:
             return None
         arguments = bytes(call.args)
         if arguments[0] != BRACE:
             return None
-        if call.id:
-            identity, wire_form = call.id, ""
-        seen = observe_name(call.name) | (_LEGACY_CALLS if wire_form else traits.CALLS)
-        part = Call(identity, call.name, arguments, None, False, wire_form)
-        return (ObservedMessage(Message(role, (part,), index), seen, CALLING, [identity]),)
+        identity, name = call.id or "", call.name
+        ids, wire_form, seen = ([identity], "", _CALLS) if identity else _CALL_WITHOUT_ID
+        part = Call(identity, name, arguments, None, False, wire_form)
+        return (ObservedMessage(Message(role, (part,), index), seen | observe_name(name), CALLING, ids),)
     literal = bytes(wire.text)
     if literal[:1] != b'"':
         return None
     seen = traits.BLANK_TEXT if is_blank(literal) else 0
     return (ObservedMessage(Message(role, (Text(literal),), index), seen, CODES[role]),)
+
+
+_NO_ID_YET: Sequence[str] = ("",)
+"""The ids of a message of one part, a call or a response without an id, until `settle` fills them in."""
+_PAIRED = frozenset((CALLING, "t"))
+_CALLS, _LEGACY = traits.CALLS, traits.LEGACY
+_CALL_WITHOUT_ID = (_NO_ID_YET, NO_ID, _CALLS | _LEGACY)
+_RESULT_WITHOUT_ID = (_NO_ID_YET, NO_ID, _LEGACY)
+"""Ids, form and traits of such a part."""
 
 
 def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[ObservedMessage] | None:
@@ -230,6 +234,37 @@ def _fill_ids(messages: list[ObservedMessage], calls: int = 0) -> bool:
     The parts are filled in place: they were made a moment ago, and nobody else has seen them. `calls`: those before.
     Returns whether this needs no look at the turns before: nothing else has an id, and every response answers a call.
     """
+    paired, calls = _fill_pairs(messages, calls)
+    return paired == len(messages) or _fill_turns(messages[paired:], calls)
+
+
+def _fill_pairs(messages: list[ObservedMessage], calls: int) -> tuple[int, int]:
+    """Fill in the ids as long as each call stands alone and the only response right behind it, as most of an agent's.
+    Returns how many messages that are, with the texts among them, and the number of calls."""
+    place, stop = 0, len(messages)
+    while place < stop:
+        one = messages[place]
+        if one.ids is not _NO_ID_YET:
+            if one.traits & _LEGACY or one.code in _PAIRED:
+                break
+            place += 1
+            continue
+        after = messages[place + 1] if place + 1 < stop else one
+        if after.ids is not _NO_ID_YET or after.code != "t" or one.code == "t":
+            break
+        call: Any = one.message.parts[0]
+        result: Any = after.message.parts[0]
+        calls += 1
+        identity = make_id(calls, call.name)
+        force_setattr(call, "id", identity)
+        force_setattr(result, "call_id", identity)
+        one.ids = after.ids = [identity]
+        place += 2
+    return place, calls
+
+
+def _fill_turns(messages: list[ObservedMessage], calls: int) -> bool:
+    """The same for calls and responses in any order. What `_fill_ids` returns."""
     alone = True
     waiting: set[str] = set()  # calls of the turn that no response has answered yet
     asked: list[Call] = []  # all calls of the turn, until they are put into queues: of all names, and of each
@@ -285,10 +320,8 @@ def _fill_ids(messages: list[ObservedMessage], calls: int = 0) -> bool:
                 waiting.discard(identity)
                 if role is TOOL:
                     ids.append(identity)
-        if one.traits & traits.LEGACY:
+        if one.traits & _LEGACY:
             one.ids = ids
-            if one.traits & _OF_IDS:
-                one.traits &= ~_OF_IDS
     return alone
 
 

@@ -52,14 +52,16 @@ def misnamed_result(conversation: Conversation, context: Context) -> Rewrite:
 
 def _find_misnamed(conversation: Conversation) -> dict[int, str]:
     """The results under another name than any call of their id, each with that of the last one."""
-    names: dict[str, dict[str, None]] = {}
+    names: dict[str, str] = {}
+    others: dict[str, dict[str, None]] = {}  # of an id that stands for several calls, the names that came later
     wrong: dict[int, str] = {}
     for message in conversation.messages:
         for part in message.parts:
             if type(part) is Call:
-                names.setdefault(part.id, {})[part.name] = None
-            elif type(part) is Result and part.name:
-                called = names.get(part.call_id)
-                if called is not None and part.name not in called:
-                    wrong[id(part)] = next(reversed(called))
+                if names.setdefault(part.id, part.name) != part.name:
+                    others.setdefault(part.id, {})[part.name] = None
+            elif type(part) is Result and part.name and part.name != names.get(part.call_id, part.name):
+                later = others.get(part.call_id, {})
+                if part.name not in later:
+                    wrong[id(part)] = next(reversed(later), names[part.call_id])
     return wrong
