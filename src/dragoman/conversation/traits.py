@@ -107,26 +107,27 @@ class ObservedMessage(msgspec.Struct, gc=False):
 
 
 def observe_message(message: Message) -> ObservedMessage:
-    """The message with what is to be seen in it, from one walk over its parts."""
+    """The message with what is to be seen in it, from one walk over its parts. Each line reads attributes of one class
+    only, which the interpreter caches."""
     parts, role = message.parts, message.role
-    found = LISTED if message.listed else 0
-    if not parts:
-        found |= NO_PARTS
-    if message.extras is not None or message.name is not None or message.hint is not None:
-        found |= _observe_message(message)
-    if message.role_text or message.inline:
+    found = 0 if parts else NO_PARTS
+    beside = message.extras is not None or message.name is not None or message.hint is not None
+    if beside or message.listed or message.inline or message.role_text:
         found |= _observe_message(message)
     calls: list[str] = []
     answered: list[str] = []
     for part in parts:
         kind = type(part)
         if kind is Text:
-            if part.literal[1] in _BLANK_HEADS and part.blank:  # type: ignore[attr-defined]
+            text: Any = part
+            if text.literal[1] in _BLANK_HEADS and text.blank:
                 found |= BLANK_TEXT
-            if part.signature is not None:  # type: ignore[attr-defined]
+            if text.signature is not None:
                 found |= SIGNED
             if calls:
                 found |= MIXED_PARTS
+            if text.hint is not None or text.extras is not None:
+                found |= _observe_aside(part)
         elif kind is Call:
             call: Any = part
             calls.append(call.id)
@@ -139,9 +140,14 @@ def observe_message(message: Message) -> ObservedMessage:
                 found |= SIGNED
             if call.wire_form:
                 found |= LEGACY
+            if call.hint is not None or call.extras is not None:
+                found |= _observe_aside(part)
         elif kind is Result:
-            answered.append(part.call_id)  # type: ignore[attr-defined]
-            found |= observe_result(part)  # type: ignore[arg-type]
+            result: Any = part
+            answered.append(result.call_id)
+            found |= observe_result(result)
+            if result.hint is not None or result.extras is not None:
+                found |= _observe_aside(part)
         else:
             found |= _SIMPLE[kind]
             if calls:
@@ -153,8 +159,8 @@ def observe_message(message: Message) -> ObservedMessage:
                     found |= SIGNED
                 if part is parts[-1] and all(type(one) is Reasoning for one in parts):
                     found |= NO_PARTS
-        if part.hint is not None or part.extras is not None:
-            found |= _observe_aside(part)
+            if part.hint is not None or part.extras is not None:
+                found |= _observe_aside(part)
     if role in SYSTEM_ROLES:
         found |= SYSTEM_PARTS if len(parts) > 1 else 0
         found |= 0 if all(type(part) is Text for part in parts) else MIXED_SYSTEM
@@ -384,7 +390,8 @@ def observe_result(result: Result) -> int:
     if result.name == "":
         found |= NAMED
     for part in parts:
-        found |= _observe_aside(part)
+        if part.hint is not None or part.extras is not None:
+            found |= _observe_aside(part)
         if type(part) is Text and part.literal == EMPTY and (result.listed or len(parts) > 1):
             found |= BLANK_TEXT
     return found

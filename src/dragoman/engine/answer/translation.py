@@ -156,7 +156,7 @@ class Translation:
         self._completes = completes or context.completes
         self._tally: AnswerTally | None = None
         undoes = undo is not NOTHING_TO_UNDO and undo not in (NOTHING_TO_UNDO, _USAGE_ASKED)
-        self._names = ClientNames(self._upstream, self._client, undo, context.id)
+        self._names: ClientNames | None = None
         if keep:
             self._capture = ReasoningCapture(client, upstream, turn)
         same = upstream == client
@@ -519,7 +519,8 @@ class Translation:
                     break
         if self.ended:
             self._finish_capture()
-        return events if self._names.calls is None else self._names.calls.put(events)
+        names = self._names
+        return events if names is None or names.calls is None else names.calls.put(events)
 
     def _count_words(self) -> AnswerTally:
         """The tally, with the text that was held."""
@@ -531,6 +532,12 @@ class Translation:
             if self._capture is not None:
                 self._capture.add_texts(self._open_text, words)
         return tally
+
+    def _client_names(self) -> ClientNames:
+        """Made when something is to be named: most whole answers go through as they are."""
+        if self._names is None:
+            self._names = ClientNames(self._upstream, self._client, self._undo, self._context.id)
+        return self._names
 
     def _used(self, event: Used) -> Used:
         self.usage = event.usage if self.usage is None else merge_usage(self.usage, event.usage)
@@ -608,10 +615,10 @@ def _asks_for_runs(prompt: Conversation | None) -> bool:
 
 
 _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
-    Started: lambda translation, event: translation._names.name_answer(event),
-    CallStarted: lambda translation, event: translation._names.name_call(event),
+    Started: lambda translation, event: translation._client_names().name_answer(event),
+    CallStarted: lambda translation, event: translation._client_names().name_call(event),
     OpaqueBlock: Translation._tell_runs,
-    Cited: lambda translation, event: translation._tell_runs(translation._names.name_cited(event)),
+    Cited: lambda translation, event: translation._tell_runs(translation._client_names().name_cited(event)),
     Used: Translation._used,
     Stopped: Translation._stopped,
     Ended: Translation._ended,

@@ -363,14 +363,13 @@ class _Compilation:
             return
         choices = self.context.choices
         fails = rule.name in choices and rule.chosen(choices) == FAIL  # no rule fails by default
+        most, synthetic, usual = self.options.max_loss, self.options.synthetic, rule.loses
         for note in notes:
-            lost = rule.loses if note.loses is None else note.loses
-            heavy = lost > self.options.max_loss
+            lost = usual if note.loses is None else note.loses
             if lost > self.heaviest:
                 self.heaviest = lost
-            made_up = note.kind == "synthetic" and not self.options.synthetic
-            if fails or heavy or made_up:
-                raise self._refusal(rule, note, heavy, made_up)
+            if fails or lost > most or (not synthetic and note.kind == "synthetic"):
+                raise self._refusal(rule, note, lost > most)
         self.changes += self._entries(rule, notes)
 
     def _entries(self, rule: Rule, notes: Sequence[Note]) -> list[Change]:
@@ -379,8 +378,9 @@ class _Compilation:
             self._report = ReportBuilder(self.ask, None if continued is None else continued.known_changes)
         return self._report.entries(rule, notes)
 
-    def _refusal(self, rule: Rule, note: Note, heavy: bool, made_up: bool) -> RepairRefused:
+    def _refusal(self, rule: Rule, note: Note, heavy: bool) -> RepairRefused:
         entry = self._entries(rule, [note])[0]
+        made_up = note.kind == "synthetic" and not self.options.synthetic
         why = f"loses {entry.loses}" if heavy else "makes up what was not said" if made_up else "is set to fail"
         return RepairRefused(
             f"{rule.name} is needed for {self.facts.provider}/{self.facts.model} and {why}: {entry.did}",

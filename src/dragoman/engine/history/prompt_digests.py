@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
@@ -98,21 +99,23 @@ def digest_message(message: Message) -> int:
 
 def _digest_each(messages: Iterable[Message]) -> array[int]:
     """The digests of messages, in one loop: most hold one text or call."""
-    digests: list[int] = []
+    says: list[tuple[str | bytes, ...]] = []
     for message in messages:
         parts = message.parts
-        only = parts[0] if len(parts) == 1 else None
-        if type(only) is Result and len(only.parts) == 1:
+        only: Any = parts[0] if len(parts) == 1 else None
+        kind = type(only)
+        if kind is Result and len(only.parts) == 1:
             only = only.parts[0]
-        if type(only) is Text:
-            digests.append(hash((message.role, only.literal)))
-        elif type(only) is Call:
-            digests.append(hash((message.role, only.name.encode("utf-8", "replace"), only.arguments)))
+            kind = type(only)
+        if kind is Text:
+            says.append((message.role, only.literal))
+        elif kind is Call:
+            says.append((message.role, only.name, only.arguments))
         else:
             pieces: list[bytes] = []
             collect_words(parts, pieces)
-            digests.append(hash((message.role, *pieces)))
-    return array("q", digests)
+            says.append((message.role, *pieces))
+    return array("q", map(hash, says))
 
 
 def _hash_tools(tools: tuple[Tool | NativeTool, ...]) -> bytes:

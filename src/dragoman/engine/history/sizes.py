@@ -8,6 +8,7 @@ later corrects the estimate for its model (`calibration.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -139,13 +140,17 @@ def count_bytes(messages: Sequence[Message]) -> int:
     """The bytes of all of them."""
     size = len(messages) * _OVERHEAD
     for message in messages:
+        part: Any
         for part in message.parts:
-            if type(part) is Text:
+            kind = type(part)
+            if kind is Result and len(part.parts) == 1:
+                size += _OVERHEAD
+                part = part.parts[0]
+                kind = type(part)
+            if kind is Text:
                 size += len(part.literal) - 2
-            elif type(part) is Call:
+            elif kind is Call:
                 size += len(part.name) + len(part.arguments) + _OVERHEAD
-            elif type(part) is Result and len(part.parts) == 1 and type(part.parts[0]) is Text:
-                size += len(part.parts[0].literal) - 2 + _OVERHEAD
             else:
                 size += _sizes((part,))[0]
     return size
