@@ -94,9 +94,10 @@ def recognise(body: Mapping[str, Any]) -> DialectName:
 def caller_dialect(path: str, headers: Mapping[str, str]) -> DialectName:
     """The dialect of a caller at a path that several dialects serve: by its prefix, else by the SDK's headers."""
     known = all_dialects()
-    by_path = [one.name for one in known if path.startswith(one.caller_prefixes)]
-    by_header = [one.name for one in known if any(header in headers for header in one.caller_headers)]
-    return next(iter(by_path + by_header), DEFAULT_DIALECT)
+    for one in known:
+        if path.startswith(one.caller_prefixes):
+            return one.name
+    return next((one.name for one in known if not headers.keys().isdisjoint(one.caller_headers)), DEFAULT_DIALECT)
 
 
 class ServedPath(msgspec.Struct, frozen=True):
@@ -163,20 +164,30 @@ def _is_below(path: str, template: str, roots: tuple[str, ...] | None) -> bool:
 
 def route(method: str, path: str, query: Mapping[str, str], *, any_prefix: bool = False) -> Route | None:
     """What a client asks for at this path. `any_prefix`: whatever stands before a dialect's own path."""
+    found = _find_template(method, path, any_prefix)
+    if found is None:
+        return None
+    template, model = found
+    one, endpoint = template.dialect, template.endpoint
+    framing = endpoint.framing or (one.client_framing(query) if endpoint.stream else one.framing)
+    return Route(
+        one.name,
+        endpoint.job,
+        model or None,
+        stream=endpoint.stream,
+        framing=framing,
+        cloud=endpoint.cloud,
+        load_errors=endpoint.load_errors,
+    )
+
+
+@lru_cache(maxsize=256)
+def _find_template(method: str, path: str, any_prefix: bool) -> tuple[_Template, str] | None:
+    """The template that a path fits, and the model in it. An agent asks at one path again and again."""
     for template in _templates(method, any_prefix):
-        found = template.match(path)
-        if found is not None:
-            one, endpoint = template.dialect, template.endpoint
-            framing = endpoint.framing or (one.client_framing(query) if endpoint.stream else one.framing)
-            return Route(
-                one.name,
-                endpoint.job,
-                found or None,
-                stream=endpoint.stream,
-                framing=framing,
-                cloud=endpoint.cloud,
-                load_errors=endpoint.load_errors,
-            )
+        model = template.match(path)
+        if model is not None:
+            return template, model
     return None
 
 

@@ -53,7 +53,7 @@ def digest_prompt(
     for message in messages[:begin]:
         collect_words(message.parts, pieces)
     opening = hash((target, digest_tools(conversation.tools), b"".join(pieces)))
-    turns = digest_messages(conversation, known).digests[begin:]
+    turns = digest_messages(conversation, known)[begin:]
     earlier = hash((opening, turns[: max(last - begin, 0)].tobytes())) if last >= 0 else 0
     whole = hash((opening, turns.tobytes()))
     continues = messages[-1].role is TOOL or (end < len(messages) and messages[end].role is TOOL)
@@ -75,31 +75,28 @@ class DigestedMessages(msgspec.Struct, frozen=True):
         return self.opening == opening < count <= len(known) and known[count - 1] is messages[count - 1]
 
 
-def digest_messages(conversation: Conversation, known: KnownBeginning | None) -> DigestedMessages:
+def digest_messages(conversation: Conversation, known: KnownBeginning | None) -> array[int]:
     """The digests of all messages. `known`: what is remembered of the conversation."""
-    messages, opening = conversation.messages, conversation.opening
-    before: DigestedMessages | None = None if known is None else known.made.get(DigestedMessages)
+    messages = conversation.messages
+    if known is None:
+        return digest_each(messages)
+    opening = conversation.opening
+    before: DigestedMessages | None = known.made.get(DigestedMessages)
     if before is not None and before.messages is messages:
-        return before
-    if known is not None and before is not None and before.holds(messages, opening, known.count):
-        digests = _digest_each(messages[:opening]) + before.digests[opening : known.count]
-        digests += _digest_each(messages[known.count :])
+        return before.digests
+    if before is not None and before.holds(messages, opening, known.count):
+        digests = digest_each(messages[:opening]) + before.digests[opening : known.count]
+        digests += digest_each(messages[known.count :])
     else:
-        digests = _digest_each(messages)
-    made = DigestedMessages(messages, opening, digests)
-    if known is not None:
-        known.keep(DigestedMessages, made, 8 * len(digests))
-    return made
+        digests = digest_each(messages)
+    known.keep(DigestedMessages, DigestedMessages(messages, opening, digests), 8 * len(digests))
+    return digests
 
 
-def digest_message(message: Message) -> int:
-    """What one message says, and who says it. What the model thought does not count."""
-    return _digest_each((message,))[0]
-
-
-def _digest_each(messages: Iterable[Message]) -> array[int]:
-    """The digests of messages, in one loop: most hold one text or call."""
-    says: list[tuple[str | bytes, ...]] = []
+def digest_each(messages: Iterable[Message]) -> array[int]:
+    """What each message says, and who says it, in one loop: most hold one text or call. What the model thought does not
+    count."""
+    digests: list[int] = []
     for message in messages:
         parts = message.parts
         only: Any = parts[0] if len(parts) == 1 else None
@@ -108,14 +105,14 @@ def _digest_each(messages: Iterable[Message]) -> array[int]:
             only = only.parts[0]
             kind = type(only)
         if kind is Text:
-            says.append((message.role, only.literal))
+            digests.append(hash((message.role, only.literal)))
         elif kind is Call:
-            says.append((message.role, only.name, only.arguments))
+            digests.append(hash((message.role, only.name, only.arguments)))
         else:
             pieces: list[bytes] = []
             collect_words(parts, pieces)
-            says.append((message.role, *pieces))
-    return array("q", map(hash, says))
+            digests.append(hash((message.role, *pieces)))
+    return array("q", digests)
 
 
 def _hash_tools(tools: tuple[Tool | NativeTool, ...]) -> bytes:

@@ -26,7 +26,7 @@ from dragoman.engine.answer.provider_changes import CacheDiagnosis
 from dragoman.engine.compile.cache_members import CacheQuestionAsked
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.destination import Destination
-from dragoman.engine.history.prompt_digests import digest_message, digest_messages, digest_tools
+from dragoman.engine.history.prompt_digests import digest_each, digest_messages, digest_tools
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.sizes import bytes_per_token, fixed_size, size_of
 from dragoman.engine.routing.sessions import find_session
@@ -73,7 +73,7 @@ class TurnDigests(msgspec.Struct, frozen=True, gc=False):
 def digest_turn(request: CompiledRequest) -> TurnDigests:
     """All digests that a turn leaves."""
     asked = request.ask.conversation
-    messages = digest_messages(asked, request.ask.known).digests
+    messages = digest_messages(asked, request.ask.known)
     if is_sent_as_it_came(request):
         return TurnDigests(request, messages, _AS_SENT, _NO_CHANGES)
     changes = frozenset([_digest_change(one) for one in request.changes])
@@ -211,7 +211,7 @@ class SessionTurns:
         key = (caller, session, words)
         turn = self._turns.get(key)
         if turn is None:
-            messages = digest_messages(asked, remembered).digests if made is None else made.messages
+            messages = digest_messages(asked, remembered) if made is None else made.messages
             turn = self._turns[key] = SentTurn(destination.name, 0.0, 0, messages, b"", b"")
             turn.update(request, usage, self._clock(), made)
             turn.answer = diagnosis.id if diagnosis is not None else ""
@@ -226,8 +226,8 @@ class SessionTurns:
             turn.messages = made.messages
         elif known != len(asked.messages):
             # Only new messages are digested: if an older one has changed, the cache is not read, and all are.
-            new = array("q", [digest_message(one) for one in asked.messages[known:]])
-            turn.messages = turn.messages + new if new else digest_messages(asked, remembered).digests
+            new = digest_each(asked.messages[known:])
+            turn.messages = turn.messages + new if new else digest_messages(asked, remembered)
         turn.update(request, usage, self._clock(), made)
         if turn.weight != weight:
             self._bound(turn.weight - weight)
@@ -255,7 +255,7 @@ def _explain_miss(before: SentTurn, turn: SentTurn, request: CompiledRequest, ma
     is_like = before.target == turn.target and before.tools == turn.tools and not turn.shape and not turn.changes
     if not before.misses % _LOOKED_AT_EVERY or not is_like:
         if made is None:
-            turn.messages = digest_messages(request.ask.conversation, request.ask.known).digests
+            turn.messages = digest_messages(request.ask.conversation, request.ask.known)
         turn.why = explain(before, turn, request)
         turn.misses = before.misses if turn.why.startswith(_LASTING) else -1
     turn.misses += 1
@@ -373,15 +373,14 @@ def _make_shape(asked: tuple[Message, ...], sent: tuple[Message, ...]) -> tuple[
     shape = [message.at if id(message) in own else None for message in sent]
     if None not in shape:
         return tuple([at for at in shape if at is not None])
+    # A message that says what the client's says there, such as one with a hint, has its place; any other its digest.
     same = own.intersection([id(message) for message in sent])
-    words = {(one.at, digest_message(one)) for one in asked if id(one) not in same}
-    return tuple([_place(one, words) if at is None else at for one, at in zip(sent, shape, strict=True)])
-
-
-def _place(message: Message, words: set[tuple[int, int]]) -> int:
-    """The place of a message that says what the client's says there, such as one with a hint; else its digest."""
-    words_digest = digest_message(message)
-    return message.at if (message.at, words_digest) in words else words_digest
+    gone = [one for one in asked if id(one) not in same]
+    made = [one for one, at in zip(sent, shape, strict=True) if at is None]
+    words = set(zip([one.at for one in gone], digest_each(gone), strict=True))
+    found = zip(made, digest_each(made), strict=True)
+    places = iter([one.at if (one.at, says) in words else says for one, says in found])
+    return tuple([next(places) if at is None else at for at in shape])
 
 
 def find_break(before: SentTurn, request: CompiledRequest, destination: Destination) -> BrokenCache | None:
@@ -417,7 +416,7 @@ def shared_tokens(before: SentTurn, request: CompiledRequest) -> int:
     """About how many tokens of a request its provider can read, of what it was sent the turn before."""
     asked, sent = request.ask.conversation, request.conversation
     ours = _first_difference(before, request)
-    theirs = _first_change(before.messages, digest_messages(asked, request.ask.known).digests)
+    theirs = _first_change(before.messages, digest_messages(asked, request.ask.known))
     if before.tools != (digest_tools(asked.tools) if asked.tools else b"") or ours == -1:
         return 0
     same = min(len(before.messages) if one is None else one for one in (ours, theirs))

@@ -70,7 +70,7 @@ def bytes_per_token(messages: Iterable[Message], model: str, most: int = SAMPLE)
             left_of_system -= sum(map(len, taken))
         else:
             taken = _first_texts(message, left)
-            left -= size_of(message).total
+            left -= count_bytes((message,))
         texts += taken
     return _density(b" ".join(texts), token_weights(model)) if texts else BYTES_PER_TOKEN
 
@@ -143,14 +143,12 @@ def count_bytes(messages: Sequence[Message]) -> int:
         part: Any
         for part in message.parts:
             kind = type(part)
-            if kind is Result and len(part.parts) == 1:
-                size += _OVERHEAD
-                part = part.parts[0]
-                kind = type(part)
             if kind is Text:
                 size += len(part.literal) - 2
             elif kind is Call:
                 size += len(part.name) + len(part.arguments) + _OVERHEAD
+            elif kind is Result and len(part.parts) == 1 and type(part.parts[0]) is Text:
+                size += len(part.parts[0].literal) - 2 + _OVERHEAD
             else:
                 size += _sizes((part,))[0]
     return size
