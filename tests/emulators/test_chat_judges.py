@@ -101,6 +101,7 @@ OPENAI = [
         "Invalid value for 'function_call': no function named 'x' was specified in the 'functions' parameter.",
     ),
     ({"tools": [{"type": "function", "function": {"name": "f" * 74}}]}, "Invalid 'tools[0].function.name': string too"),
+    ({"max_tokens": 20480, "model": "gpt-4o"}, "max_tokens is too large: 20480. This model supports at most 16384"),
     ({"tools": [{"type": "function", "function": {"name": ""}}]}, "Invalid 'tools[0].function.name': empty string."),
     ({"tools": [{"type": "function", "function": {"name": "a.b"}}]}, "Invalid 'tools[0].function.name': string does"),
     ({"tools": [{"name": "f", "input_schema": {}}]}, "Missing required parameter: 'tools[0].type'."),

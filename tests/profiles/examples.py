@@ -46,6 +46,7 @@ CLAUDE += tuple(
 
 GPT: tuple[str, ...] = (
     "gpt-3.5-turbo",
+    "gpt-4-turbo",
     "gpt-4",
     "gpt-4o-mini",
     "gpt-4.1-nano-2025-04-14",

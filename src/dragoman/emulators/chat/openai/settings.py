@@ -29,6 +29,16 @@ _FORGOTTEN = {"audio", "modalities", "web_search_options"}
 """Unknown to gpt-5.6 and later (measured in August 2026)."""
 
 
+# What the models before gpt-5 write at most: https://github.com/tailcallhq/forgecode/issues/1185, July 2025.
+_MOST_TOKENS = (
+    ("gpt-3.5-turbo", 4096),
+    ("gpt-4-turbo", 4096),
+    ("gpt-4o-2024-05-13", 4096),
+    ("gpt-4o", 16384),
+    ("gpt-4.1", 32768),
+)
+
+
 def check_known(request: ReceivedRequest) -> None:
     """No unknown key. OpenAI's two validators report one differently."""
     model = chat_model(request.model)
@@ -83,10 +93,20 @@ def check_stream_options(request: ReceivedRequest) -> None:
 def check_supported(request: ReceivedRequest) -> None:
     """Parameters that this model does not support."""
     model = chat_model(request.model)
+    _check_limit(request, model)
     _check_limit_name(request, model)
     _check_while_reasoning(request, model)
     _check_model_parameters(request, model)
     _check_effort(request, model)
+
+
+def _check_limit(request: ReceivedRequest, model: ChatModel) -> None:
+    most = next((most for name, most in _MOST_TOKENS if model.name.startswith(name)), 0)
+    for key in ("max_tokens", "max_completion_tokens"):
+        given = request.body.get(key) or 0
+        if most and given > most:
+            sentence = f"{key} is too large: {given}. This model supports at most {most} completion tokens, whereas you"
+            raise ChatRefusal(400, f"{sentence} provided {given}.", param=key, code="invalid_value")
 
 
 def _check_limit_name(request: ReceivedRequest, model: ChatModel) -> None:
