@@ -116,6 +116,19 @@ def test_the_helper_puts_together_what_comes_several_times(sdks: Loopback) -> No
     assert (thought["type"], thought["summary"]) == ("reasoning.summary", "Hm.")
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+def test_the_helper_tells_choices_apart_whatever_comes_first(sdks: Loopback, order: tuple[int, ...]) -> None:
+    """Answers that are asked for one by one come as they are ready."""
+    events: list[Event] = [TextDelta(choice, 0, b'"%d"' % choice) for choice in (*order, *reversed(order))]
+    renderer = ChatStreamRenderer(ASKED)
+    sdks.serve(renderer.render([*events, *[Stopped(choice, Stop.END) for choice in order], Ended()]), True)
+    with sdks.openai.chat.completions.stream(model="m", messages=[{"role": "user", "content": "hi"}], n=3) as told:
+        choices = told.get_final_completion().choices
+    assert [(choice.index, choice.message.content, choice.finish_reason) for choice in choices] == [
+        (number, f"{number}{number}", "stop") for number in range(3)
+    ]
+
+
 @pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
 def test_E13_an_error_in_a_stream_is_raised(sdks: Loopback, dialect: str) -> None:
     renderer = RENDERERS[dialect](ASKED)

@@ -30,7 +30,13 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.openai_chat.answer_parse import ChatAnswerParser, check_whole, parse_answer, peek_usage
+from dragoman.dialects.openai_chat.answer_parse import (
+    MOST_CHOICES,
+    ChatAnswerParser,
+    check_whole,
+    parse_answer,
+    peek_usage,
+)
 from dragoman.dialects.openai_chat.answer_render import (
     complete_answer,
     error_body,
@@ -134,7 +140,8 @@ class ChatStreamRenderer(StreamOutput):
     The role stands in a choice's first delta, extra fields of the answer in the very first chunk. Nothing follows a
     choice's stop. A call waits for one event, so that its signature can stand beside its name. Calls of a choice come
     one after another, since OpenAI's own stream helper takes the start of a call for the end of the one before it. It
-    also fails for a second list of things without numbers: annotations come all at once, as from OpenAI itself.
+    also fails for a second list of things without numbers: annotations come all at once, as from OpenAI itself. It
+    takes choices for numbered in the order in which they begin: an earlier one that is late begins without words.
     """
 
     __slots__ = (
@@ -210,11 +217,16 @@ class ChatStreamRenderer(StreamOutput):
         if found is None:
             if not self._head:
                 self._started(Started())
-            start = b'{"index":%d,"delta":{' % index
-            found = _RenderedChoice(self._lead + start, self._head + start)
-            self._lead = self._head
-            self._choices[index] = found
+            for earlier in range(len(self._choices), index) if index < MOST_CHOICES else ():
+                self._delta(self._open_choice(earlier), b'"content":""', content=True)
+            found = self._open_choice(index)
         return found
+
+    def _open_choice(self, index: int) -> _RenderedChoice:
+        start = b'{"index":%d,"delta":{' % index
+        opened = self._choices[index] = _RenderedChoice(self._lead + start, self._head + start)
+        self._lead = self._head
+        return opened
 
     def _delta(self, choice: _RenderedChoice, member: bytes, content: bool = False) -> None:
         if choice.stopped:
