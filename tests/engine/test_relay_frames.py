@@ -233,6 +233,8 @@ def test_calls_of_a_relayed_stream_can_be_told_apart(calls: list[dict[str, Any]]
 
 LONG = [_begin("f", '{"a":"', index=0, id="a"), *[_piece(f"word{at}", index=0) for at in range(30)]]
 """So many pieces that differ in their words alone are passed on unread, were it not for calls."""
+CODE = [_begin("f", '{"a":"', index=0, id="a"), *[_piece("{ go(); ", index=0) for _ in range(30)]]
+CODED = "".join([call["function"]["arguments"] for call in CODE]) + '"}'
 WHOLE = "".join([call["function"]["arguments"] for call in LONG]) + '"}'
 
 
@@ -245,6 +247,7 @@ WHOLE = "".join([call["function"]["arguments"] for call in LONG]) + '"}'
         ([_begin("f", '{"a":', index=0, id="a"), _begin("f", '{"b":1}}', index=0, id="a")], ["f", '{"a":{"b":1}}']),
         ([*LONG, _piece('"}', index=0), _piece(WHOLE, index=0)], ["f", WHOLE]),
         ([*LONG, _piece(WHOLE, index=0)], ["f", WHOLE]),
+        ([*CODE, _piece('"}', index=0), _piece(CODED, index=0)], ["f", CODED]),
         ([*LONG, _piece('"}', index=0), _piece(WHOLE.replace(":", ": "), index=0)], ["f", WHOLE]),
         ([*LONG, _piece("{}", index=0), _piece('"}', index=0)], ["f", WHOLE[:-2] + '{}"}']),
     ],

@@ -148,6 +148,8 @@ class BegunCall(msgspec.Struct, kw_only=True):
         the same number. An object that may stand where it comes is what it seems."""
         if not self.looks or not self.arguments or self.arguments.rstrip().endswith((b":", b"[")):
             return literal
+        if not (name or literal.endswith(b'}"')):
+            return literal  # a piece of code, mostly: there may be many
         self.looks -= 1
         held, is_object = b'"' + self.arguments + b'"', is_whole(literal)
         rest = _rest_after(unquote(held), unquote(literal)) if is_object and name in ("", self.name) else None
