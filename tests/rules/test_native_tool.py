@@ -475,3 +475,10 @@ def test_members_of_its_own_tool_that_the_target_refuses(
     said = ("native-tool", "/tools/0", f"took `{gone}` out of the {tool['type']} tool", "metadata")
     assert report == ([said] if gone else [])
     assert adapt(body(tool), source=RESPONSES, target="openai-responses/gpt-5").changes == ()
+
+
+def test_what_a_member_asked_for_is_reported_at_the_member() -> None:
+    options = {"search_context_size": "low", "user_location": {"type": "approximate", "approximate": {"country": "DE"}}}
+    request = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "web_search_options": options}
+    changes = adapt(request, target="xai-responses/grok-4.3", source="openai-chat").changes
+    assert [change.at for change in changes if change.rule == "native-tool"] == ["/web_search_options"] * 2

@@ -105,7 +105,7 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
             notes.append(Note(did, key=tool.place, loses=loses, before=tool.json))
     for strange in found:
         if strange.native is None and strange.written is not None:
-            tools += _declare_own(strange, facts, entries, notes)
+            tools += [replace(own, member=strange.place) for own in _declare_own(strange, facts, entries, notes)]
     if facts.refused_tool_fields:
         tools = [_without_refused(tool, facts, notes) for tool in tools]
     if any(one.tool.family is SEARCHED and one.written is not None for one in found):
