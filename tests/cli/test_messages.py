@@ -183,7 +183,7 @@ def test_a_full_disk_is_no_error_of_the_program(
     def fill(path: Path, *_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr("dragoman.cli.commands.records.store.opened_store", fill)
+    monkeypatch.setattr("dragoman.cli.commands.records.store.open_kept_store", fill)
     monkeypatch.setattr(sys, "argv", ["dragoman", "store", "check"])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:

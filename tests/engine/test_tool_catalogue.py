@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.conversation.parts import Extras
 from dragoman.conversation.tools import Tool
-from dragoman.engine.tool_runs.tool_catalogue import MOST_FOUND, deferred_tools, search_tools
+from dragoman.engine.tool_runs.tool_catalogue import MOST_FOUND, find_deferred, search_tools
 
 
 def tool(name: str, description: str = "", schema: str = "{}") -> Tool:
@@ -49,5 +49,5 @@ def test_no_more_than_a_few_are_found_in_a_stable_order() -> None:
 
 
 def test_what_is_found_is_no_longer_deferred() -> None:
-    shown = deferred_tools((CATALOGUE[0], Tool("plain")))
+    shown = find_deferred((CATALOGUE[0], Tool("plain")))
     assert [(one.name, one.extras) for one in shown] == [("send_mail", None)]

@@ -109,7 +109,7 @@ def reproduction(failure: RefusalLine, target: str | None, given: GivenConfig) -
         raise OptionError(f"the line contains no request ({str(request)[:60]})")
     dialect = failure.client_dialect or registry.recognise(request)
     if target is None:
-        return _compile(failure, request, dialect, _recorded_destination(failure, request, given))
+        return _compile(failure, request, dialect, _find_destination(failure, request, given))
     return _compile(failure, request, dialect, _destination(target, given))
 
 
@@ -132,7 +132,7 @@ def _generic(dialect: str) -> str:
     return next(name for name in names if profiles.profile(name).dialect == dialect)
 
 
-def _recorded_destination(failure: RefusalLine, request: dict[str, Any], given: GivenConfig) -> HttpDestination:
+def _find_destination(failure: RefusalLine, request: dict[str, Any], given: GivenConfig) -> HttpDestination:
     """The destination of the line; if its provider is not known here, any server of the same dialect."""
     params = failure.params if isinstance(failure.params, dict) else {}
     model = params.get("model") or request.get("model") or ""

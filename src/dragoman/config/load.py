@@ -18,7 +18,7 @@ from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.known_names import KnownNames
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.providers import Provider
-from dragoman.config.validation import line_of, located_warnings, validate
+from dragoman.config.validation import line_of, locate_warnings, validate
 from dragoman.config.variables import Environment, load_environment, substitute
 from dragoman.config.yaml_tree import Node, parse_tree
 from dragoman.errors import ProfileError
@@ -80,7 +80,7 @@ def parse(
         raise InvalidConfig(problems)
     completed = complete(_normalise(config), known, variables)
     origins = {path: _origin(node, file, variables) for path, node in builder.origins.items()}
-    nowhere = located_warnings(warn_of_addresses(completed.config, known), builder.origins, file)
+    nowhere = locate_warnings(warn_of_addresses(completed.config, known), builder.origins, file)
     warnings = (*without_empty.warnings, *verdict.warnings, *nowhere)
     origins |= completed.origins
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]

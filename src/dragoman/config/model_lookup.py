@@ -77,7 +77,7 @@ class ModelLead(Struct, frozen=True):
 
 def find_lead(config: Config, profiles: Profiles, name: str, client: str = "") -> ModelLead:
     """Where a name leads. `client` is the dialect of who asks: it may decide which provider a bare name means."""
-    name = asked_name(config, name)
+    name = find_asked_name(config, name)
     family = None if name in config.models else find_family(config, profiles, name, client)
     meant = _find_meant(config, name, family)
     targets, reserved = _targets(config, meant)
@@ -89,7 +89,7 @@ def find_lead(config: Config, profiles: Profiles, name: str, client: str = "") -
     return ModelLead((meant, full), find_candidates(config, name), targets, reserved, family)
 
 
-def asked_name(config: Config, name: str) -> str:
+def find_asked_name(config: Config, name: str) -> str:
     """The name that a client asks for, behind the prefix of an alias."""
     return name if name in config.models else strip_alias(name)
 
@@ -104,7 +104,7 @@ def _find_meant(config: Config, name: str, family: FamilyChoice | None) -> str:
         return name
     if find_target(config, name) is not None:
         return known_as(config, name)
-    return name if family is not None and _is_run(config, name, family) else _begun_as(config, name) or name
+    return name if family is not None and _is_run(config, name, family) else _find_beginning(config, name) or name
 
 
 def _is_run(config: Config, name: str, family: FamilyChoice) -> bool:
@@ -222,7 +222,7 @@ def known_as(config: Config, name: str) -> str:
     return same[0] if len(same) == 1 else name
 
 
-def _begun_as(config: Config, name: str) -> str:
+def _find_beginning(config: Config, name: str) -> str:
     """The model of this file whose name begins so, else the one whose provider's name for it does; empty if there is
     none, or several."""
     if not name:
@@ -241,7 +241,7 @@ def _provider_name(model: Model) -> str:
     return model.target.partition("/")[2]
 
 
-def listed_names(config: Config) -> tuple[str, ...]:
+def list_shown_names(config: Config) -> tuple[str, ...]:
     """The names of the file that are shown: neither hidden ones nor patterns."""
     return tuple(name for name, model in config.models.items() if not model.hidden and not is_pattern(name))
 
@@ -252,11 +252,11 @@ def find_candidates(config: Config, name: str) -> tuple[str, ...] | None:
     `auto` chooses from all, `PREFIX/auto` from those whose provider or name begins so. A model that is asked with the
     caller's credential is chosen by the caller alone.
     """
-    name = asked_name(config, name)
+    name = find_asked_name(config, name)
     route = config.routes.get(name)
     if (route is None and not name.endswith(AUTO)) or name in config.models:
         return None
-    listed = tuple([one for one in listed_names(config) if not _asks_as_caller(config, config.models[one])])
+    listed = tuple([one for one in list_shown_names(config) if not _asks_as_caller(config, config.models[one])])
     if route is not None:
         return route.models or listed
     prefix, slash, last = name.rpartition("/")

@@ -45,10 +45,10 @@ class ValidationResult(Struct, frozen=True):
 def validate(config: Config, known: KnownNames, origins: Origins, file: str) -> ValidationResult:
     """All problems and warnings that need more than one value to find."""
     problems = [Problem(message, file, line_of(path, origins)) for path, message in _problems(config, known)]
-    return ValidationResult(problems, located_warnings(_warnings(config, known), origins, file))
+    return ValidationResult(problems, locate_warnings(_warnings(config, known), origins, file))
 
 
-def located_warnings(found: Iterable[LocatedMessage], origins: Origins, file: str) -> list[str]:
+def locate_warnings(found: Iterable[LocatedMessage], origins: Origins, file: str) -> list[str]:
     return [f"{file}:{line_of(path, origins)}: {message}" for path, message in found]
 
 

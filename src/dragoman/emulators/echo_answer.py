@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dragoman.emulators.plausible.request_view import view_request
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
-from dragoman.emulators.request_members import asked_schema, declared_functions, request_turns
+from dragoman.emulators.request_members import find_asked_schema, list_functions, request_turns
 from dragoman.emulators.schema_sample import sample
 
 _SHOWN = 400  # characters of the last user message
@@ -23,10 +23,10 @@ def echo(request: ReceivedRequest) -> ModelTurn:
     forced = next((tool for tool in view.tools if view.choice in ("required", tool.name)), None)
     if forced is not None:
         return ModelTurn(calls=(ModelCall(forced.name, sample(forced.schema)),))
-    schema = asked_schema(body)
+    schema = find_asked_schema(body)
     if schema is not None:
         return ModelTurn(json=sample(schema))
     turns = request_turns(body)
     last = next((text for role, text in reversed(turns) if role == "user" and text), "")
     roles = " ".join(role for role, _ in turns)
-    return ModelTurn(text=f'received: {roles}; tools: {len(declared_functions(body))}; last user: "{last[:_SHOWN]}"')
+    return ModelTurn(text=f'received: {roles}; tools: {len(list_functions(body))}; last user: "{last[:_SHOWN]}"')

@@ -121,7 +121,7 @@ class EmulatorCore:
     ) -> PlannedResponse:
         if self.provider.operation_of(method, path) is None:
             unserved = ReceivedRequest(method, path, query, headers, raw, Operation.GENERATE)
-            error = self.provider.render_fault(self._unserved_kind(method, path), unserved)
+            error = self.provider.render_fault(self._find_unserved(method, path), unserved)
             return self._refuse(error, unserved, "unknown-path")
         try:
             fault = self._due_fault(headers)
@@ -147,7 +147,7 @@ class EmulatorCore:
             return PlannedResponse(200, self.provider.stream_type, frames=self.provider.render_prepared(request))
         return self._accept(request, fault)
 
-    def _unserved_kind(self, method: str, path: str) -> FaultKind:
+    def _find_unserved(self, method: str, path: str) -> FaultKind:
         others = [other for other in ("GET", "POST") if other != method]
         known = any(self.provider.operation_of(other, path) is not None for other in others)
         return FaultKind.METHOD if known else FaultKind.NOT_FOUND

@@ -55,7 +55,7 @@ class RateMeter:
         """The limit that a request of so many tokens would exceed."""
         asked = {"requests": 1, "tokens": prompt, "input": prompt, "output": 1}
         for kind, limit in self._limits.items():
-            used = self._used_now(account, model, kind)
+            used = self._count_used(account, model, kind)
             excess = used + asked[kind] - limit
             if excess > 0:
                 return Excess(
@@ -70,7 +70,7 @@ class RateMeter:
         for kind, limit in {**usual, **self._limits}.items():
             used: float = spent[kind]
             if kind in self._limits:
-                used += self._used_now(account, model, kind)
+                used += self._count_used(account, model, kind)
                 self._used[account, model, kind] = (used, self._clock())
                 self._used.move_to_end((account, model, kind))
             levels[kind] = Level(limit, limit - used, used * _MINUTE / limit)
@@ -78,7 +78,7 @@ class RateMeter:
             self._used.popitem(last=False)
         return Standing(levels, self._clock(), model, prompt + output)
 
-    def _used_now(self, account: str, model: str, kind: str) -> float:
+    def _count_used(self, account: str, model: str, kind: str) -> float:
         used, since = self._used.get((account, model, kind), (0.0, 0.0))
         return max(0.0, used - (self._clock() - since) * self._limits[kind] / _MINUTE)
 

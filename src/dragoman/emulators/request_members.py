@@ -34,7 +34,7 @@ def _text(value: Any) -> str:
     return _text(found)
 
 
-def declared_functions(body: dict[str, Any]) -> list[tuple[str, str, Any]]:
+def list_functions(body: dict[str, Any]) -> list[tuple[str, str, Any]]:
     """The name, description and schema of every declared tool, in any wrapper."""
     config = body.get("toolConfig")
     declared = body.get("tools") or (config.get("tools") if isinstance(config, dict) else None)
@@ -57,7 +57,7 @@ def _unwrap(tool: Any) -> list[dict[str, Any]]:
     return [inner] if isinstance(inner, dict) else [tool]
 
 
-def asked_schema(body: dict[str, Any]) -> Any:
+def find_asked_schema(body: dict[str, Any]) -> Any:
     """The response schema of the request, or None."""
     places = (
         ("response_format", "json_schema", "schema"),

@@ -79,7 +79,7 @@ class _Sampler:
         inner = self._inner(schema, depth)
         if inner is not None:
             return self.value(inner, name, depth + 1)
-        return self._typed(schema, name, depth)
+        return self._sample_typed(schema, name, depth)
 
     def _inner(self, schema: dict[str, Any], depth: int) -> Any:
         """The schema that this one refers to: its `$ref`, its parts together, or the best alternative."""
@@ -114,7 +114,7 @@ class _Sampler:
             return nulls[0]
         return next((one for one in members if one not in nulls), members[0])
 
-    def _typed(self, schema: dict[str, Any], name: str, depth: int) -> Any:
+    def _sample_typed(self, schema: dict[str, Any], name: str, depth: int) -> Any:
         kind = schema.get("type")
         if isinstance(kind, list):
             kind = next((one for one in kind if one != "null"), kind[0] if kind else None)
@@ -169,11 +169,11 @@ class _Sampler:
         members = schema.get("properties")
         members = members if isinstance(members, dict) else {}
         required = _list(schema.get("required"))
-        chosen = [*required, *self._named(members)] if self._only_required or depth > _DEEP else members
+        chosen = [*required, *self._find_named(members)] if self._only_required or depth > _DEEP else members
         made = {one: self.value(members.get(one, {"type": "string"}), one, depth + 1) for one in chosen}
         return {one: made[one] for one in (*members, *made) if one in made}
 
-    def _named(self, members: dict[str, Any]) -> list[str]:
+    def _find_named(self, members: dict[str, Any]) -> list[str]:
         """The members whose value the hints name."""
         listed = {one: shape.get("enum") for one, shape in members.items() if isinstance(shape, dict)}
         lists = [(one, values) for one, values in listed.items() if isinstance(values, list)]

@@ -19,7 +19,7 @@ from typing import Any
 
 from dragoman.emulators.plausible.request_view import Speaker, view_request
 from dragoman.emulators.provider import ReceivedRequest
-from dragoman.emulators.request_members import declared_functions, request_turns
+from dragoman.emulators.request_members import list_functions, request_turns
 from dragoman.emulators.schema_sample import REPEATED_REPEAT
 
 CONDITIONS = ("tool", "results", "turn", "matches", "model")
@@ -50,7 +50,7 @@ class StepCondition:
     def holds(self, request: ReceivedRequest) -> bool:
         body = request.body if isinstance(request.body, dict) else {}
         return (
-            (self.tool is None or any(name == self.tool for name, _, _ in declared_functions(body)))
+            (self.tool is None or any(name == self.tool for name, _, _ in list_functions(body)))
             and (self.results is None or _count_results(body) == self.results)
             and (self.turn is None or next_turn(_items(body)) == self.turn)
             and (self.matches is None or _is_found(self.matches, body))

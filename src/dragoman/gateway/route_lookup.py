@@ -78,7 +78,7 @@ async def _refuse_unserved(request: ServedRequest, unserved: Unserved) -> None:
     services, inbound = request.services, request.inbound
     vendor, template = unserved.dialect, unserved.path.path
     if stored_answers.is_served(services.live.config, vendor, template):
-        await stored_answers.stored_answer(request, vendor, template)
+        await stored_answers.serve_stored_answer(request, vendor, template)
         return
     if conversations.is_served(services.live.config, vendor, template):
         await conversations.conversation(request, vendor, template)

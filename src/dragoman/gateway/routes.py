@@ -171,7 +171,7 @@ OWN_ROUTES = (
 # What is passed on
 
 
-def _passed_on() -> Iterator[ServedRoute]:
+def _list_relayed() -> Iterator[ServedRoute]:
     """Paths of OpenAI's that are no conversations."""
     bodies = {"/embeddings": {"model": TEXT, "input": TEXT}}
     for path in FORWARDED_PATHS:
@@ -185,7 +185,7 @@ def _passed_on() -> Iterator[ServedRoute]:
             is_public=path in bodies,
             required=bodies.get(path),
         )
-        yield from (passed, _spelled(passed, path))
+        yield from (passed, _spell(passed, path))
     completion = ServedRoute(
         "POST",
         f"/v1{COMPLETIONS_PATH}",
@@ -196,10 +196,10 @@ def _passed_on() -> Iterator[ServedRoute]:
         required={"model": TEXT, "prompt": TEXT},
         answers=(JSON_TYPE, SSE_TYPE),
     )
-    yield from (completion, _spelled(completion, COMPLETIONS_PATH))
+    yield from (completion, _spell(completion, COMPLETIONS_PATH))
 
 
-def _spelled(route: ServedRoute, path: str) -> ServedRoute:
+def _spell(route: ServedRoute, path: str) -> ServedRoute:
     return replace(route, path=path, says="", is_public=False)
 
 
@@ -255,7 +255,7 @@ def _of_dialects() -> Iterator[ServedRoute]:
         )
 
 
-ROUTES = (*OWN_ROUTES, *_passed_on(), *_of_dialects())
+ROUTES = (*OWN_ROUTES, *_list_relayed(), *_of_dialects())
 
 
 def _by_path(routes: Iterable[ServedRoute]) -> dict[str, dict[str, ServedRoute]]:

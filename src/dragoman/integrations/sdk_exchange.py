@@ -55,7 +55,7 @@ from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapted import AdaptedRequest, make_adapted
 from dragoman.engine.library.policy import Policy
 from dragoman.engine.library.report_summary import ID_HEADER, MODEL_HEADER, report_headers
-from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
+from dragoman.engine.tokens.token_count import count_request, estimate_count, parse_count_request, render_count
 from dragoman.errors import ConfigError, DragomanError, RequestError
 from dragoman.integrations.sdk_state import SdkState
 from dragoman.profiles.doubts import Doubt
@@ -296,7 +296,7 @@ class SdkBridge:
             assert isinstance(step, SdkResponse)
             return step
         named = {"content-type": _JSON, _ID: id, _MODEL: step.destination.name}
-        estimate = SdkResponse(200, {**named, "x-dragoman-estimate": "true"}, estimated_count(dialect, step.request))
+        estimate = SdkResponse(200, {**named, "x-dragoman-estimate": "true"}, estimate_count(dialect, step.request))
         asked = count_request(step.request, step.destination.target.profile)
         if asked is None:
             return estimate

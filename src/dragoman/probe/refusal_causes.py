@@ -67,9 +67,9 @@ def _by_place(text: str, asked: Sequence[Question], form: RequestForm) -> tuple[
     owners: dict[str, Question] = {}
     for found in _PLACE.finditer(text):
         if found["list"] in form.tool_lists:
-            placed = form.placed_tools(asked)
+            placed = form.place_tools(asked)
         elif found["list"] in (form.turns_at, None):
-            placed = form.placed_turns(asked)
+            placed = form.place_turns(asked)
         else:
             continue
         at = int(found["at"] or found["index"])

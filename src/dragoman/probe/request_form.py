@@ -53,16 +53,16 @@ class RequestForm(msgspec.Struct, frozen=True, kw_only=True):
         calls, for a server that does not take calls without them.
         """
         asked = tuple(questions)
-        turns = [self._complete(turn, on_calls) for _, turn in self.placed_turns(asked)]
+        turns = [self._complete(turn, on_calls) for _, turn in self.place_turns(asked)]
         body: dict[str, Any] = {**self.always, self.turns_at: turns}
-        tools = [tool for _, tool in self.placed_tools(asked)]
+        tools = [tool for _, tool in self.place_tools(asked)]
         if tools:
             body["tools"] = [{self.tools_in: tools}] if self.tools_in else tools
         for question in asked:
             body = merge(body, question.members)
         return body
 
-    def placed_turns(self, questions: Sequence[Question]) -> list[tuple[Question | None, JsonObject]]:
+    def place_turns(self, questions: Sequence[Question]) -> list[tuple[Question | None, JsonObject]]:
         """The turns of a request, each with the question that it belongs to. The last one may belong to none."""
         placed: list[tuple[Question | None, JsonObject]] = []
         for field in ("opening", "turns", "closing"):
@@ -71,7 +71,7 @@ class RequestForm(msgspec.Struct, frozen=True, kw_only=True):
             placed.append((None, self.last_turn))
         return placed
 
-    def placed_tools(self, questions: Sequence[Question]) -> list[tuple[Question | None, JsonObject]]:
+    def place_tools(self, questions: Sequence[Question]) -> list[tuple[Question | None, JsonObject]]:
         """The tools of a request, each with the question that it belongs to. One of a name is enough."""
         placed: list[tuple[Question | None, JsonObject]] = []
         if any(question.declares and self._uses_calls(question) for question in questions):

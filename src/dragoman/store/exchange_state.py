@@ -138,13 +138,13 @@ class StoredState(Generic[D]):
 
     async def lessons(self) -> dict[str, Patch]:
         """What holds for everybody, by target, as facts for a profile."""
-        return await self._believed(confirmed=True)
+        return await self._find_believed(confirmed=True)
 
     async def tentative_lessons(self) -> dict[str, Patch]:
         """What waits for another request to confirm it, by target."""
-        return await self._believed(confirmed=False)
+        return await self._find_believed(confirmed=False)
 
-    async def _believed(self, confirmed: bool) -> dict[str, Patch]:
+    async def _find_believed(self, confirmed: bool) -> dict[str, Patch]:
         found = [one for one in await self._lessons.all() if one.confirmed is confirmed]
         facts: dict[str, Patch] = {}
         for one in sorted(found, key=lambda record: record.learnt):

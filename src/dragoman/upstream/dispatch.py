@@ -600,7 +600,7 @@ class Dispatch(Struct, eq=False):
         if self.parts:
             return  # each has concluded its own
         if type(end) is Answered:
-            await self._succeeded(destination)
+            await self._note_success(destination)
         else:
             self._shared.health.released(destination)
 
@@ -609,9 +609,9 @@ class Dispatch(Struct, eq=False):
         if failed is not None:
             self._note(failed)
         elif destination is not None:
-            await self._succeeded(destination)
+            await self._note_success(destination)
 
-    async def _succeeded(self, destination: HttpDestination) -> None:
+    async def _note_success(self, destination: HttpDestination) -> None:
         if self._shared.health.records:
             self._shared.health.succeeded(destination)
         memory, exchange = self._shared.memory, self.exchange

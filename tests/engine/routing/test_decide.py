@@ -264,13 +264,13 @@ def test_agents_name_their_session_in_a_header(headers: dict[str, str], more: di
 def test_the_metadata_of_a_session_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part of a turn that asks for its session gets what was read before."""
     searched: list[Any] = []
-    search = sessions._given
+    search = sessions._find_given
 
     def note(fields: Mapping[str, Any]) -> str:
         searched.append(fields)
         return search(fields)
 
-    monkeypatch.setattr(sessions, "_given", note)
+    monkeypatch.setattr(sessions, "_find_given", note)
     body = {**HI, "max_tokens": 9, "metadata": {"user_id": '{"session_id":"read once"}'}}
     asks = [read(body, source="anthropic") for _ in range(3)]
     assert [session_key(ask) for ask in asks] == ["read once"] * 3

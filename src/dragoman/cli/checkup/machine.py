@@ -38,7 +38,7 @@ def machine_checks(config: Config | None) -> Iterator[Check]:
 
 def _extras() -> Iterator[Check]:
     """Which extras of this version are there, and what the others lack."""
-    required = sorted(_required_by_extra().items())
+    required = sorted(_list_by_extra().items())
     lacking = {name: [one for one in packages if not _version(one)] for name, packages in required}
     found = [name for name, missing in lacking.items() if not missing]
     yield Check(_SECTION, "extras", Mark.OK, ", ".join(found) or "none")
@@ -47,7 +47,7 @@ def _extras() -> Iterator[Check]:
         yield Check(_SECTION, "other extras", Mark.SKIP, ", ".join(absent), hint)
 
 
-def _required_by_extra() -> dict[str, list[str]]:
+def _list_by_extra() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for requirement in _requirements():
         needed, _, marker = requirement.partition(";")

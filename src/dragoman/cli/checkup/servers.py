@@ -21,10 +21,10 @@ _MARKS = {Gravity.GOOD: Mark.OK, Gravity.RISK: Mark.WARN, Gravity.FAULT: Mark.FA
 
 def server_checks(config: Config, file: Path | None, seconds: float) -> list[Check]:
     """What is known of the servers of `store.hot` and `store.ledger`; nothing if there are none."""
-    return asyncio.run(_asked_both(config, file, seconds))
+    return asyncio.run(_ask_both(config, file, seconds))
 
 
-async def _asked_both(config: Config, file: Path | None, seconds: float) -> list[Check]:
+async def _ask_both(config: Config, file: Path | None, seconds: float) -> list[Check]:
     opening = StoreOpening(options_of(config), file, REAL_CLOCKS, Redactor.of(config))
     hot, ledger = await asyncio.gather(
         _checks("hot", inspect_hot(opening, seconds)), _checks("ledger", inspect_ledger(opening, seconds))

@@ -160,7 +160,7 @@ def compile_context(
         stop_after=stop_after,
     )
     if choices.config is not None:
-        return CompileContext(_configured_destination(name, choices, choices.config), options)
+        return CompileContext(_find_configured(name, choices, choices.config), options)
     target = choose(name, choices.profiles, choices.rules)
     return CompileContext(Destination(name=target.name, provider=target.profile.name, target=target), options)
 
@@ -181,7 +181,7 @@ def read_routes(
     return loaded, known, Routes(loaded.config, known)
 
 
-def _configured_destination(name: str, choices: UserChoices, config: Path) -> Destination:
+def _find_configured(name: str, choices: UserChoices, config: Path) -> Destination:
     loaded, profiles, routes = read_routes(config, choices.profiles, quiet=choices.quiet)
     route = routes.find(name)
     if route is None and name.partition("/")[0] in profiles.names():

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.cli.inputs.given_config import GivenConfig
-from dragoman.cli.inputs.state_access import RunningGateway, opened_store
+from dragoman.cli.inputs.state_access import RunningGateway, open_kept_store
 from dragoman.config.schema.config_file import Config
 from dragoman.errors import OptionError
 from dragoman.store.journals.refusal_log import RefusalLine, parse_refusal, timestamp
@@ -121,7 +121,7 @@ def from_config(given: GivenConfig, request_id: str) -> RefusalLine:
 
 
 async def _entry(given: GivenConfig, request_id: str) -> Entry | None:
-    async with opened_store(given) as store:
+    async with open_kept_store(given) as store:
         return await store.ledger.report(request_id, Viewer("", admin=True))
 
 

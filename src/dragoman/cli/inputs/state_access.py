@@ -68,7 +68,7 @@ class GatewayState(msgspec.Struct, frozen=True):
         return asyncio.run(self._from_store(read))
 
     async def _from_store(self, read: Callable[[Store], Awaitable[_Kind]]) -> _Kind:
-        async with opened_store(self.given) as store:
+        async with open_kept_store(self.given) as store:
             return await read(store)
 
 
@@ -128,7 +128,7 @@ def _call(url: str, key: str | None, method: str, path: str, query: Mapping[str,
 
 
 @asynccontextmanager
-async def opened_store(given: GivenConfig) -> AsyncIterator[Store]:
+async def open_kept_store(given: GivenConfig) -> AsyncIterator[Store]:
     """The store of a configuration; an empty one in memory if no gateway has made it yet. Raises OptionError."""
     config = given.loaded().config
     file = store_file(config.store, given.file)

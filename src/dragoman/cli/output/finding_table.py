@@ -48,9 +48,9 @@ class TargetTally:
                 reason.loses = one.loses
 
     def errors(self) -> list[FindingReason]:
-        return [one for one in self.sorted_reasons() if one.severity is Severity.ERROR]
+        return [one for one in self.sort_reasons() if one.severity is Severity.ERROR]
 
-    def sorted_reasons(self) -> list[FindingReason]:
+    def sort_reasons(self) -> list[FindingReason]:
         return sorted(self.reasons.values(), key=lambda one: (one.severity is not Severity.ERROR, -one.requests))
 
     def lost(self) -> str:
@@ -103,7 +103,7 @@ class FindingTable:
                 _short(one.did),
                 printable(one.first),
             )
-            for one in tally.sorted_reasons()
+            for one in tally.sort_reasons()
         ]
         if rows:
             print_table(("requests", "severity", "rule", "loses", "why", "repair", "first"), rows, always_head=True)

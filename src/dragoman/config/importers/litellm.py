@@ -189,7 +189,9 @@ class _Models:
         provider = self._provider(cloud, params)
         if provider is not None:
             profile = str(self.providers[provider]["profile"])
-            member = self._named(entry, public or model, f"{provider}/{name}", _model_fields(params, entry, profile))
+            member = self._name_deployment(
+                entry, public or model, f"{provider}/{name}", _model_fields(params, entry, profile)
+            )
             if order is not None and member:
                 self._orders[member] = order
         params.note_rest(hints=HINTS)
@@ -239,7 +241,7 @@ class _Models:
             self.providers[self._names[identity]] = fields
         return self._names[identity]
 
-    def _named(self, entry: ForeignSection, public: str, target: str, fields: dict[str, Any]) -> str:
+    def _name_deployment(self, entry: ForeignSection, public: str, target: str, fields: dict[str, Any]) -> str:
         """The name that the deployment has here; empty if it is no model of its own."""
         if not _is_good_pattern(public, target):
             entry.note(
@@ -252,10 +254,10 @@ class _Models:
             entry.note("", f'another deployment of the pattern "{public}": imported as a fallback')
             self.models[public].setdefault("fallbacks", []).append(target)
         else:
-            return self._shared(entry, public, {"target": target, **fields})
+            return self._share_name(entry, public, {"target": target, **fields})
         return ""
 
-    def _shared(self, entry: ForeignSection, public: str, deployment: dict[str, Any]) -> str:
+    def _share_name(self, entry: ForeignSection, public: str, deployment: dict[str, Any]) -> str:
         """One more deployment of a name: the name becomes a route."""
         if public not in self.routes:
             self.models[f"{public}-1"] = {**self.models.pop(public), "hidden": True}

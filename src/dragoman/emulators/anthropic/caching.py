@@ -38,7 +38,7 @@ def plan_cache(request: ReceivedRequest, answer_id: str) -> CachePlan:
     for tool in body.get("tools") or []:
         blocks.add(tool, lifetime_of(tool))
     blocks.salt(body.get("speed"))
-    for block in _listed(body.get("system")):
+    for block in _list_blocks(body.get("system")):
         blocks.add(block, lifetime_of(block))
     thinking, effort = body.get("thinking"), (body.get("output_config") or {}).get("effort")
     blocks.salt([thinking, effort if effort != "high" else None, body.get("tool_choice"), _has_image(body)])
@@ -52,30 +52,30 @@ def _add_messages(blocks: BlockList, messages: list[dict[str, Any]], model: Clau
     keeps = model.since(4, 6) or (model.family == "opus" and model.since(4, 5))
     last = 0 if keeps else max((at for at, one in enumerate(messages) if _is_plain(one)), default=0)
     for at, message in enumerate(messages):
-        for block in _listed(message.get("content")):
+        for block in _list_blocks(message.get("content")):
             if block.get("type") in _THOUGHTS and at < last:
                 continue
             blocks.salt(message.get("role"))
             blocks.add(block, lifetime_of(block))
 
 
-def _listed(content: Any) -> list[dict[str, Any]]:
+def _list_blocks(content: Any) -> list[dict[str, Any]]:
     """A text stands for one block of text."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
 
 
-def _unmarked(blocks: Any) -> list[dict[str, Any]]:
+def _without_marks(blocks: Any) -> list[dict[str, Any]]:
     """System texts or tools without their markers, which may move."""
-    return [{name: one[name] for name in one if name != "cache_control"} for one in _listed(blocks)]
+    return [{name: one[name] for name in one if name != "cache_control"} for one in _list_blocks(blocks)]
 
 
 def _is_plain(message: dict[str, Any]) -> bool:
-    content = _listed(message.get("content"))
+    content = _list_blocks(message.get("content"))
     return message.get("role") == "user" and not any(block.get("type") == "tool_result" for block in content)
 
 
 def _has_image(body: dict[str, Any]) -> bool:
-    return any(block.get("type") == "image" for one in body["messages"] for block in _listed(one.get("content")))
+    return any(block.get("type") == "image" for one in body["messages"] for block in _list_blocks(one.get("content")))
 
 
 def _question(request: ReceivedRequest, answer_id: str) -> CacheQuestion | None:
@@ -85,8 +85,8 @@ def _question(request: ReceivedRequest, answer_id: str) -> CacheQuestion | None:
     body = request.body
     parts = (
         ("model_changed", [request.model, body.get("speed")]),
-        ("system_changed", _unmarked(body.get("system"))),
-        ("tools_changed", _unmarked(body.get("tools"))),
+        ("system_changed", _without_marks(body.get("system"))),
+        ("tools_changed", _without_marks(body.get("tools"))),
         ("unavailable", [body.get("thinking"), body.get("tool_choice")]),
     )
     return CacheQuestion(answer_id, asked.get("previous_message_id"), True, parts)

@@ -73,7 +73,7 @@ def _render_code(request: ReceivedRequest, run: HostedRun) -> Rendered:
     return "bash_code_execution", {"type": "bash_code_execution_result", **result}, command
 
 
-def _found_tools(request: ReceivedRequest, run: HostedRun) -> Rendered:
+def _render_found(request: ReceivedRequest, run: HostedRun) -> Rendered:
     kinds = (str(tool.get("type")) for tool in request.body["tools"])
     kind = next(one for one in kinds if one.startswith("tool_search_tool"))
     by_pattern = "regex" in kind
@@ -88,7 +88,7 @@ _RUNS = {
     Hosted.SEARCH: _render_search,
     Hosted.FETCH: _render_fetch,
     Hosted.CODE: _render_code,
-    Hosted.TOOLS: _found_tools,
+    Hosted.TOOLS: _render_found,
 }
 
 

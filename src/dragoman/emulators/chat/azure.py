@@ -73,7 +73,7 @@ class AzureChat(_VersionedChat):
         first = {"choices": [], "created": 0, "id": "", "model": "", "object": "", "prompt_filter_results": _PROMPT}
         yield render_sse_event(first)
         for frame in super().render_stream(request, turn):
-            yield _filtered(frame)
+            yield _mark_choices(frame)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class FoundryModels(_VersionedChat):
         return {**super().render_answer(request, turn), "prompt_filter_results": None}
 
 
-def _filtered(frame: bytes) -> bytes:
+def _mark_choices(frame: bytes) -> bytes:
     data = frame.removeprefix(b"data: ").strip()
     if not data.startswith(b"{"):
         return frame

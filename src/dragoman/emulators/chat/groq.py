@@ -120,7 +120,7 @@ def render_error(refusal: ChatRefusal) -> Any:
     return {"error": error | dict(refusal.more)}
 
 
-def _unsupported(key: str, known: Iterable[str]) -> str:
+def _describe_unsupported(key: str, known: Iterable[str]) -> str:
     near = min(sorted(known), key=lambda one: _distance(key, one), default="")
     hint = f", did you mean '{near}'?" if _distance(key, near) <= max(2, len(key) // 3) else ""
     return f"property '{key}' is unsupported{hint}"
@@ -190,7 +190,7 @@ def _mismatch_words(mismatch: ShapeMismatch) -> str:
         case MismatchKind.MISSING:
             return f"property '{key}' is missing"
         case MismatchKind.UNKNOWN:
-            return _unsupported(str(key), mismatch.choices)
+            return _describe_unsupported(str(key), mismatch.choices)
         case MismatchKind.CHOICE | MismatchKind.TAG if key == "role":
             return "discriminator property 'role' has invalid value"
         case MismatchKind.CHOICE | MismatchKind.TAG:

@@ -276,7 +276,7 @@ def _thinks(request: ReceivedRequest) -> bool:
     return "magistral" in request.model or request.body.get("reasoning_effort") not in (None, "none")
 
 
-def _thought_part(request: ReceivedRequest, text: str) -> dict[str, Any]:
+def _render_thought(request: ReceivedRequest, text: str) -> dict[str, Any]:
     """A part of the content, as recorded: of models that think on request it is `closed`."""
     closed = {"closed": True} if request.body.get("reasoning_effort") else {}
     return {"type": "thinking", "thinking": [{"type": "text", "text": text}], **closed}
@@ -294,7 +294,7 @@ ANSWER_STYLE = AnswerStyle(
     answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
     call_id=lambda seed, index: make_id("", 9, seed, index),
     thinks=_thinks,
-    thought_part=_thought_part,
+    thought_part=_render_thought,
     repeated=_prefix,
     usage_place=UsagePlace.FINISH,
     render_usage=cached_usage,

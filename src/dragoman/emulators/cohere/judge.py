@@ -65,10 +65,10 @@ def _call_errors(body: dict[str, Any]) -> Iterator[str]:
         )
     for _ in orphan_results(messages):
         yield "invalid request: tool call id not found in previous tool calls"
-    yield from _repeated_results(messages)
+    yield from _find_repeated(messages)
 
 
-def _repeated_results(messages: list[Any]) -> Iterator[str]:
+def _find_repeated(messages: list[Any]) -> Iterator[str]:
     answered: set[str] = set()
     for message in messages:
         if role(message) != "tool":

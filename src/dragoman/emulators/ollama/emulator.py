@@ -94,7 +94,7 @@ class Ollama(EmulatedApi):
         return render_json(self.render_fault(kind, request).body) + b"\n"
 
     def list_models(self) -> Any:
-        return {"models": [_listed(model) for model in self.list_names()]}
+        return {"models": [_render_listed(model) for model in self.list_names()]}
 
     def show_model(self, request: ReceivedRequest) -> Any:
         """The body of `/api/show`."""
@@ -115,7 +115,7 @@ class Ollama(EmulatedApi):
         return ErrorResponse(refusal.status, {"error": refusal.message}, content_type="application/json; charset=utf-8")
 
 
-def _listed(model: str) -> dict[str, Any]:
+def _render_listed(model: str) -> dict[str, Any]:
     return {
         "name": model,
         "model": model,

@@ -122,7 +122,7 @@ def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
     given = request.body.get("input", ())
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     kept = [
-        {"type": "message", "id": item_id("msg_", request, index), "status": "completed", **item, **_listed(item)}
+        {"type": "message", "id": item_id("msg_", request, index), "status": "completed", **item, **_list_content(item)}
         for index, item in enumerate(items)
         if item.get("role") == "user"
     ]
@@ -135,7 +135,7 @@ def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
     }
 
 
-def _listed(item: Item) -> Item:
+def _list_content(item: Item) -> Item:
     """The content of a message that a client wrote as one text."""
     text = item["content"]
     return {"content": [{"type": "input_text", "text": text}]} if isinstance(text, str) else {}

@@ -136,7 +136,7 @@ def _has_list(request: ReceivedRequest, label: str) -> bool:
     return any(one.get("type") == "mcp_list_tools" and one.get("server_label") == label for one in items)
 
 
-def _found_tools(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
+def _render_found(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     usual: Item = {"call_id": None, "execution": "server", "status": "completed"}
     paths = [tool["name"] for tool in run.found]
     call = {"type": "tool_search_call", "id": item_id("tsc_", request, index), **usual, "arguments": {"paths": paths}}
@@ -151,7 +151,7 @@ _ITEMS = {
     Hosted.FILES: _render_lookup,
     Hosted.IMAGE: _render_image,
     Hosted.MCP: _render_server,
-    Hosted.TOOLS: _found_tools,
+    Hosted.TOOLS: _render_found,
 }
 
 

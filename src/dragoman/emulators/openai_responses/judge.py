@@ -66,7 +66,7 @@ def _check_capabilities(body: dict[str, Any], model: ResponsesModel) -> None:
     if "generate_summary" in reasoning and model.reasons:
         raise unknown("reasoning.generate_summary")
     if effort and model.never_reasons:
-        raise _unsupported("reasoning.effort", "unsupported_parameter")
+        raise _refuse_unsupported("reasoning.effort", "unsupported_parameter")
     if effort and effort not in model.efforts:
         raise ResponsesRefusal(
             f"Unsupported value: '{effort}' is not supported with the '{model.name}' model. "
@@ -90,7 +90,7 @@ def check_retention(request: ReceivedRequest) -> None:
 def _check_sampling(body: dict[str, Any]) -> None:
     for name in _SAMPLING:
         if body.get(name) is not None:
-            raise _unsupported(name)
+            raise _refuse_unsupported(name)
     if body.get("top_logprobs") or "message.output_text.logprobs" in (body.get("include") or []):
         raise ResponsesRefusal("logprobs are not supported with reasoning models.", "include")
 
@@ -105,5 +105,5 @@ def _check_verbosity(verbosity: str | None, model: ResponsesModel) -> None:
         )
 
 
-def _unsupported(name: str, code: str | None = None) -> ResponsesRefusal:
+def _refuse_unsupported(name: str, code: str | None = None) -> ResponsesRefusal:
     return ResponsesRefusal(f"Unsupported parameter: '{name}' is not supported with this model.", name, code)

@@ -173,13 +173,13 @@ def _start_of_task(sayings: tuple[Saying, ...]) -> int:
 def _without_tags(text: str) -> str:
     """The text without what agents put into tags, such as `<system-reminder>…</system-reminder>`."""
     kept, at = [], 0
-    for start, end in _tagged(text):
+    for start, end in _find_tagged(text):
         kept.append(text[at : text.rindex("<", 0, start)])
         at = text.index(">", end) + 1
     return "".join([*kept, text[at:]]).strip()
 
 
-def _tagged(text: str) -> Iterator[tuple[int, int]]:
+def _find_tagged(text: str) -> Iterator[tuple[int, int]]:
     """Where the insides of tags begin and end, one after the other."""
     at = 0
     while found := _TAGGED.search(text, at):
@@ -257,7 +257,7 @@ def _talk(view: RequestView, task: str, start: int) -> str:
     dictated = _find_dictated(task) or next(filter(None, map(_exactly, _systems(view))), "")
     if dictated:
         return dictated
-    found = _related(view.sayings[:start] if start > 0 else (), task)
+    found = _find_related(view.sayings[:start] if start > 0 else (), task)
     if found and _BRIEFLY.search(task[:_READ]):
         return f"{found}."
     quoted = [f'It was said before: "{found}."'] if found else []
@@ -270,7 +270,7 @@ def _fill_headings(task: str) -> str:
     if not _HEADINGS_ASKED.search(task[:_READ]):
         return ""
     headings = list(dict.fromkeys(_HEADING.findall(task[:_READ])))
-    summary = max((task[start:end] for start, end in _tagged(task)), key=len, default=task).strip()
+    summary = max((task[start:end] for start, end in _find_tagged(task)), key=len, default=task).strip()
     if len(summary) > 2 * _OUTLINED:
         summary = f"{summary[:_OUTLINED]}\n…\n{summary[-_OUTLINED:]}"
     return (
@@ -305,7 +305,7 @@ def _systems(view: RequestView) -> list[str]:
     return [saying.text for saying in view.sayings if saying.speaker is Speaker.SYSTEM]
 
 
-def _related(earlier: tuple[Saying, ...], task: str) -> str:
+def _find_related(earlier: tuple[Saying, ...], task: str) -> str:
     """The earlier sentence that has most words in common with the task. Empty if none has any."""
     wanted = word_set(task)
     best, most = "", 0

@@ -18,7 +18,7 @@ from dragoman.emulators.plausible.computer_use import screen_verbs
 from dragoman.emulators.plausible.hosted_tools import HostedTool, hosted_kind, hosted_tools
 from dragoman.emulators.plausible.workspace_tools import is_workspace, workspace_verbs
 from dragoman.emulators.provider import Hosted
-from dragoman.emulators.request_members import asked_schema, declared_functions
+from dragoman.emulators.request_members import find_asked_schema, list_functions
 
 _SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instructions")
 _SYSTEM_ROLES = ("system", "developer")
@@ -96,7 +96,7 @@ class RequestView:
 
 def view_request(body: dict[str, Any]) -> RequestView:
     """What the model sees of the body."""
-    allowed = _allowed_tools(body)
+    allowed = _find_allowed(body)
     hosted = tuple(hosted_tools(body))
     offered, deferred = _functions(body, hosted)
     settings = [body, *(body[name] for name in _SETTINGS if isinstance(body.get(name), dict))]
@@ -106,9 +106,9 @@ def view_request(body: dict[str, Any]) -> RequestView:
         tuple(one for one in offered if allowed is None or one.name in allowed),
         _choice(body),
         one_call=_forbids_parallel_calls(body) or any(_asks_for_one_call(saying) for saying in sayings),
-        limit=next((one for one in _given(settings, _LIMITS) if isinstance(one, int) and one > 0), None),
-        stops=_stops(_given(settings, _STOPS)),
-        schema=asked_schema(body),
+        limit=next((one for one in _find_given(settings, _LIMITS) if isinstance(one, int) and one > 0), None),
+        stops=_stops(_find_given(settings, _STOPS)),
+        schema=find_asked_schema(body),
         thinking=_thinking(body, settings),
         hosted=hosted,
         deferred=tuple(deferred),
@@ -122,7 +122,7 @@ def _functions(body: dict[str, Any], hosted: tuple[HostedTool, ...]) -> tuple[li
     declared = body.get("tools") or (config.get("tools") if isinstance(config, dict) else None)
     entries = [one for one in declared if isinstance(one, dict)] if isinstance(declared, list) else []
     searches = any(one.tool is Hosted.TOOLS for one in hosted)
-    found = set(_found_tools(body)) if searches or any(one.get("defer_loading") for one in entries) else set()
+    found = set(_find_tools(body)) if searches or any(one.get("defer_loading") for one in entries) else set()
     offered: list[OfferedTool] = []
     deferred: list[OfferedTool] = []
     for entry in entries:
@@ -134,7 +134,7 @@ def _functions(body: dict[str, Any], hosted: tuple[HostedTool, ...]) -> tuple[li
             if verbs or is_workspace(one):
                 offered += [OfferedTool(verb, about, {}, form=one) for verb, about in verbs]
                 continue
-            tools = [OfferedTool(*found_one) for found_one in declared_functions({"tools": [one]})]
+            tools = [OfferedTool(*found_one) for found_one in list_functions({"tools": [one]})]
             if one.get("defer_loading") is True and not {tool.name for tool in tools} & found:
                 deferred += [replace(tool, entry=entry) for tool in tools]
             else:
@@ -142,7 +142,7 @@ def _functions(body: dict[str, Any], hosted: tuple[HostedTool, ...]) -> tuple[li
     return offered, deferred
 
 
-def _found_tools(value: Any) -> Iterator[str]:
+def _find_tools(value: Any) -> Iterator[str]:
     """The names of tools that were found before: of references, and of those that were given whole."""
     waiting = [value.get("messages") or value.get("input")]
     while waiting:
@@ -175,7 +175,7 @@ def _approvals(body: dict[str, Any]) -> Iterator[tuple[str, bool]]:
             yield labels[item["approval_request_id"]], item.get("approve") is True
 
 
-def _given(settings: list[dict[str, Any]], names: tuple[str, ...]) -> list[Any]:
+def _find_given(settings: list[dict[str, Any]], names: tuple[str, ...]) -> list[Any]:
     return [one[name] for one in settings for name in names if one.get(name) is not None]
 
 
@@ -206,10 +206,10 @@ def _choice(body: dict[str, Any]) -> str:
     return named if isinstance(named, str) else "auto"
 
 
-def _allowed_tools(body: dict[str, Any]) -> set[str] | None:
+def _find_allowed(body: dict[str, Any]) -> set[str] | None:
     """The tools of which the model may call one. None: all of them."""
     config = body.get("toolConfig") or body.get("tool_config")
-    calling = next(iter(_given([config], _CALLING)), None) if isinstance(config, dict) else None
+    calling = next(iter(_find_given([config], _CALLING)), None) if isinstance(config, dict) else None
     if isinstance(calling, dict):
         names = calling.get("allowedFunctionNames") or calling.get("allowed_function_names")
         return {str(name) for name in names} if isinstance(names, list) and names else None
@@ -228,7 +228,7 @@ def _allowance(choice: dict[str, Any]) -> dict[str, Any]:
 
 def _thinking(body: dict[str, Any], settings: list[dict[str, Any]]) -> bool | None:
     further = [body[name] for name in _FURTHER if isinstance(body.get(name), dict)]
-    found = _given([*settings, *further], _THINKING)
+    found = _find_given([*settings, *further], _THINKING)
     return _turns_on(found[0]) if found else None
 
 

@@ -50,12 +50,12 @@ class AlteredEvents:
         if self._answer_tool is not None:
             events = self._answer_tool.put(events)
         if self._prefix:
-            events = [self._prefixed(event) for event in events]
+            events = [self._add_prefix(event) for event in events]
         if self._opening is not None:
             events = [shown for event in events for shown in _after_opening(event, self._opening)]
         return events
 
-    def _prefixed(self, event: Event) -> Event:
+    def _add_prefix(self, event: Event) -> Event:
         """The first text of each choice, with the name of the model before it."""
         if type(event) is not TextDelta or event.choice in self._begun:
             return event

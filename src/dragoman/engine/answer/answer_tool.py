@@ -35,18 +35,18 @@ class AnswerTool(Struct, eq=False):
             if type(event) is TextDelta:
                 self._held.setdefault(event.choice, []).append(event)
             elif type(event) is CallStarted:
-                out += self._started(event)
+                out += self._start(event)
             elif type(event) is CallDelta and (event.choice, event.part) in self._parts:
                 out.append(TextDelta(event.choice, event.part, event.literal))
             elif type(event) is Stopped:
-                out += [*self._held.pop(event.choice, ()), self._stopped(event)]
+                out += [*self._held.pop(event.choice, ()), self._stop(event)]
             elif isinstance(event, Ended | Failed):
-                out += [*self._released(), event]
+                out += [*self._release(), event]
             elif type(event) is not CallEnded or (event.choice, event.part) not in self._parts:
                 out.append(event)
         return out
 
-    def _started(self, event: CallStarted) -> list[Event]:
+    def _start(self, event: CallStarted) -> list[Event]:
         """The answer's call begins as an empty text, so that an answer without fragments is one too."""
         before = self._held.pop(event.choice, [])
         if self._names.get(event.name, event.name) != self._name:
@@ -58,13 +58,13 @@ class AnswerTool(Struct, eq=False):
         self._parts.add((event.choice, event.part))
         return [TextDelta(event.choice, event.part, _EMPTY)]
 
-    def _stopped(self, event: Stopped) -> Stopped:
+    def _stop(self, event: Stopped) -> Stopped:
         """An answer is no call that the client has to make."""
         if event.reason is not Stop.CALLS or event.choice not in self._answers or event.choice in self._called:
             return event
         return replace(event, reason=Stop.END, word="")
 
-    def _released(self) -> list[Event]:
+    def _release(self) -> list[Event]:
         held = [event for events in self._held.values() for event in events]
         self._held.clear()
         return held

@@ -27,7 +27,7 @@ class BinaryRelay(Struct, eq=False):
     skipped: int = 0
 
     def feed(self, data: bytes) -> bytes:
-        return b"".join([self._shown(frame) for frame in self._decoder.feed(data)])
+        return b"".join([self._show(frame) for frame in self._decoder.feed(data)])
 
     def close(self) -> bytes:
         """Nothing: a half frame never goes out."""
@@ -35,7 +35,7 @@ class BinaryRelay(Struct, eq=False):
 
     drop = close
 
-    def _shown(self, frame: BinaryFrame) -> bytes:
+    def _show(self, frame: BinaryFrame) -> bytes:
         payload = frame.payload if self._redact is None else self._redact(frame.payload)
         if payload == frame.payload:
             return frame.raw

@@ -54,7 +54,7 @@ def render_failed_stream(dialect: str, failure: Failure, context: AnswerContext)
     return registry.dialect(dialect).answers.stream_renderer(context).render([Started(), Failed(failure)])
 
 
-def clipped(failure: Failure) -> Failure:
+def clip_failure(failure: Failure) -> Failure:
     """A failure with no more of the provider's words than anybody reads."""
     if len(failure.raw) <= _LONGEST_RAW and len(failure.message) <= _LONGEST_MESSAGE:
         return failure

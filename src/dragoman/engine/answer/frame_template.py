@@ -127,7 +127,7 @@ class FrameTemplate:
         if not self._attempts or len(frame) > _LONGEST:
             return
         self._attempts -= 1
-        last, self._last = self._last, _quoted(frame)
+        last, self._last = self._last, _split_quotes(frame)
         pieces, checks = _split(last, self._last, frame)
         names = {_name_before_value(piece) for piece in pieces[:-1]}
         if checks and b"error" not in frame and names.isdisjoint(self._followed):
@@ -216,7 +216,7 @@ def _name_before_value(piece: bytes) -> bytes:
     return piece.rstrip(b' :"').rpartition(b'"')[2]
 
 
-def _quoted(frame: bytes) -> list[bytes]:
+def _split_quotes(frame: bytes) -> list[bytes]:
     """What stands between quotes: each second piece is a text. Quotes within a text are masked, at equal length."""
     if b"\\" in frame:
         frame = frame.replace(b"\\\\", b"__").replace(b'\\"', b"__")

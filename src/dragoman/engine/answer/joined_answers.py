@@ -239,11 +239,11 @@ class RoundWriter:
     def render(self, events: Sequence[Event]) -> bytes:
         with self._joined.lock:
             if len(events) == 1 and type(events[0]) is TextDelta:  # most of a stream
-                return self._joined.write([self._placed(events[0])])
+                return self._joined.write([self._place(events[0])])
             failure = next((event.failure for event in events if isinstance(event, Failed)), None)
             if failure is not None and not self.has_begun:
                 return b""
-            written = self._joined.write([one for event in events for one in self._shown(event)])
+            written = self._joined.write([one for event in events for one in self._find_shown(event)])
             return written if failure is None else written + self._joined.fail(failure)
 
     def gather(self, events: Sequence[Event]) -> None:
@@ -262,7 +262,7 @@ class RoundWriter:
         if capture is not None and last._capture is not None:
             capture.go_on_from(last._capture, last.is_paused)
 
-    def _shown(self, event: Event) -> list[Event]:
+    def _find_shown(self, event: Event) -> list[Event]:
         """What the client sees of an event."""
         match event:
             case Started():
@@ -280,10 +280,10 @@ class RoundWriter:
             case Ended() | Failed():
                 pass
             case _:
-                return [self._placed(event)]
+                return [self._place(event)]
         return []
 
-    def _placed(self, event: Any) -> Event:
+    def _place(self, event: Any) -> Event:
         """An event of a part, which has the next free number. The first text of a round is set off from that of an
         earlier one."""
         self.has_begun = True
@@ -302,7 +302,7 @@ class RoundWriter:
         if is_text and (answer.runs or answer.cites_whole):
             self._texts.setdefault(place, []).append(event.literal)
         if type(event) is Cited and answer.cites_whole and (before := len(answer.text + self._set_off)):
-            event = _moved(event, before)
+            event = _move_citation(event, before)
         placed: Event = event if event.part == place and not event.choice else replace(event, part=place, choice=0)
         return placed
 
@@ -371,7 +371,7 @@ def _span(url: str, before: str) -> GroundedSpan:
     return GroundedSpan(url, start, start + len(url.encode()), url)
 
 
-def _moved(cited: Cited, characters: int) -> Cited:
+def _move_citation(cited: Cited, characters: int) -> Cited:
     """A citation of a text that stands behind another one."""
     page = page_of(cited.json)
     if page is None or not page.end:

@@ -52,7 +52,7 @@ class PlacedCitations:
             if page is None or not isinstance(event, Cited):
                 out.append(event)
             elif page.end and self._from is not CitationRange.BLOCK:
-                out.append(self._placed(event, page))
+                out.append(self._place(event, page))
             else:
                 self._waiting.append((event, page))
         return out
@@ -79,13 +79,13 @@ class PlacedCitations:
             return [cited for cited, _ in waiting]
         if self._from is CitationRange.BLOCK:
             end = len(self._text(waiting[0][0].part))
-            return [self._placed(cited, msgspec.structs.replace(page, start=0, end=end)) for cited, page in waiting]
+            return [self._place(cited, msgspec.structs.replace(page, start=0, end=end)) for cited, page in waiting]
         fields = event.extras.fields if isinstance(event, Stopped) and event.extras is not None else {}
         found = self._find_ranges(waiting[0][0].part, fields)
         out: list[Event] = []
         for cited, page in waiting:
             ranges = found.get(page.url, ())
-            out += [self._placed(cited, msgspec.structs.replace(page, start=one, end=end)) for one, end in ranges]
+            out += [self._place(cited, msgspec.structs.replace(page, start=one, end=end)) for one, end in ranges]
             out += [] if ranges else [cited]
         return out
 
@@ -105,7 +105,7 @@ class PlacedCitations:
                 found.setdefault(url, []).append((start, end))
         return found
 
-    def _placed(self, cited: Cited, page: Page) -> Cited:
+    def _place(self, cited: Cited, page: Page) -> Cited:
         if len(self._marks) < _MOST_CITATIONS:
             self._marks.append((cited.part, page))
         shift = self._offsets.get(cited.part, 0) if self._to is CitationRange.ANSWER else 0

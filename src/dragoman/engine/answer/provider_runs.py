@@ -274,7 +274,7 @@ def _with_blocks(run: ToolRun, blocks: Sequence[Opaque]) -> ToolRun:
     return replace(run, is_open=False, state=seal_several(blocks) if blocks else "")
 
 
-def declared_tools(tools: Sequence[Tool | NativeTool], names: Mapping[str, str]) -> Mapping[str, Tool]:
+def list_declared(tools: Sequence[Tool | NativeTool], names: Mapping[str, str]) -> Mapping[str, Tool]:
     """The functions of a request by the names that the target knows. `names`: the target's, each with the client's."""
     functions = [one for tool in tools for one in ((tool,) if isinstance(tool, Tool) else tool.meant or ())]
     by_name = {one.called.name if one.called is not None else one.name: one for one in functions}

@@ -126,13 +126,13 @@ class RelayFrames:
         if self._open:
             at = min([data.find(end) + len(end) for end in _ENDS if end in data], default=0)
             self._open = not at
-            out, data = self._passed(data[: at or len(data)]), data[at or len(data) :]
+            out, data = self._strip(data[: at or len(data)]), data[at or len(data) :]
         at = max(data.rfind(end) + len(end) if end in data else 0 for end in _ENDS)
         if at:
             out += self._clean(data[:at])
         self._held = data[at:]
         if len(self._held) > _MOST:
-            out += self._passed(self._begin(self._held))
+            out += self._strip(self._begin(self._held))
             self._held, self._open = b"", True
         self._within = self._open or bool(self._held)
         return out
@@ -155,7 +155,7 @@ class RelayFrames:
 
     def _clean_lone(self, data: bytes, payload: bytes) -> bytes:
         rest = without_members(data, self._nulls)
-        out = self._redacted(rest)
+        out = self._without_secrets(rest)
         if out is not data:
             payload = self._lone_payload(out) or b""
         if not self._is_clean(payload):
@@ -192,15 +192,15 @@ class RelayFrames:
 
     def _clean_unknown(self, data: bytes) -> bytes:
         """Frames of any form."""
-        return self._clean_each(self._passed(data))
+        return self._clean_each(self._strip(data))
 
     def _clean_each(self, data: bytes) -> bytes:
         return b"".join([self._frame(frame) for frame in _split(data)])
 
-    def _passed(self, data: bytes) -> bytes:
-        return self._redacted(without_members(data, self._nulls))
+    def _strip(self, data: bytes) -> bytes:
+        return self._without_secrets(without_members(data, self._nulls))
 
-    def _redacted(self, data: bytes) -> bytes:
+    def _without_secrets(self, data: bytes) -> bytes:
         return data if self._redact is None else self._redact(data)
 
     def _is_clean(self, payload: bytes) -> bool:
@@ -239,7 +239,7 @@ class RelayFrames:
         """A frame as clients read it. `unclean`: its data, if they are known not to be clean."""
         lines = [line for line in frame.splitlines() if line]
         heads, datas = self._read_lines(lines)
-        payload = _joined(datas)
+        payload = _join_data(datas)
         if payload == _DONE and self._form is not FrameForm.STANDARD:
             return b""
         if payload and payload != _DONE and (payload == unclean or not self._is_clean(payload)):
@@ -263,7 +263,7 @@ class RelayFrames:
         if self._form is FrameForm.DATA_ALONE:
             others = [line for line in others if not line.startswith(b":")]
             datas = [b"data: " + line[5:].removeprefix(b" ") for line in datas]
-        payload = _joined(datas)
+        payload = _join_data(datas)
         return ([*others, *self._fit_names(names, payload)], datas) if payload else (others, [])
 
     def _fit_names(self, names: list[bytes], payload: bytes) -> list[bytes]:
@@ -301,7 +301,7 @@ class RelayFrames:
         return b"".join([line + b"\n" for line in heads]) + b"data: " + data[begun.end() :]
 
 
-def _joined(datas: list[bytes]) -> bytes:
+def _join_data(datas: list[bytes]) -> bytes:
     return b"\n".join([line[5:].removeprefix(b" ") for line in datas]).strip()
 
 

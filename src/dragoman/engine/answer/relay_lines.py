@@ -41,12 +41,12 @@ class RelayLines:
         if self._open:
             at = data.find(b"\n") + 1 or len(data)
             self._open = data[at - 1 : at] != b"\n"
-            out, data = self._redacted(data[:at]), data[at:]
+            out, data = self._without_secrets(data[:at]), data[at:]
         at = data.rfind(b"\n") + 1
         out += self._clean(data[:at])
         self._held = data[at:]
         if len(self._held) > _MOST:
-            out += self._redacted(strip_frame(self._held))
+            out += self._without_secrets(strip_frame(self._held))
             self._held, self._open = b"", True
         return out
 
@@ -61,8 +61,8 @@ class RelayLines:
         return b"\n" if self._open else b""
 
     def _clean(self, data: bytes) -> bytes:
-        lines = list(filter(None, map(_bared, self._redacted(data).splitlines(keepends=True))))
-        readable = [self._written(read) for line in lines if (read := self._readable(line))]
+        lines = list(filter(None, map(_unwrap, self._without_secrets(data).splitlines(keepends=True))))
+        readable = [self._write_line(read) for line in lines if (read := self._readable(line))]
         self.skipped += len(lines) - len(readable)
         return b"".join(readable)
 
@@ -73,18 +73,18 @@ class RelayLines:
         joined = self._halves.join(line)
         return joined if _is_readable(joined) else b""
 
-    def _written(self, line: bytes) -> bytes:
+    def _write_line(self, line: bytes) -> bytes:
         if self._rewrite is None or not self._rewrite.may_be_misread(line):
             return line
         chunk = msgspec.json.decode(line)
         pieces = self._rewrite.pieces(chunk)
         return line if pieces == [chunk] else b"".join([msgspec.json.encode(piece) + b"\n" for piece in pieces])
 
-    def _redacted(self, data: bytes) -> bytes:
+    def _without_secrets(self, data: bytes) -> bytes:
         return data if self._redact is None else self._redact(data)
 
 
-def _bared(line: bytes) -> bytes:
+def _unwrap(line: bytes) -> bytes:
     """A line as it goes out: as it is, unless more than its JSON stands there."""
     json = unwrap_line(line)
     if not json:

@@ -40,7 +40,7 @@ from dragoman.engine.answer.altered_events import AlteredEvents
 from dragoman.engine.answer.client_names import ClientNames
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
 from dragoman.engine.answer.placed_citations import PlacedCitations
-from dragoman.engine.answer.provider_runs import ProviderRuns, declared_tools
+from dragoman.engine.answer.provider_runs import ProviderRuns, list_declared
 from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.answer.relay_observer import has_event
@@ -325,11 +325,11 @@ class Translation:
         if peek_usage is not None and peek_usage[0] is not None:
             self.usage, self.stop = peek_usage
             self.ended = True
-            return self._redacted(self._completed(body))
+            return self._without_secrets(self._complete(body))
         relays = relays and not (self._completes and self._is_misread(body))
         events = self.read_whole(body)
         if relays and self.failure is None:
-            return self._redacted(self._completed(body))
+            return self._without_secrets(self._complete(body))
         events = self._with_usage(events)
         reply = collect(events)
         if isinstance(reply, Failure):
@@ -349,11 +349,11 @@ class Translation:
             return True
         return False
 
-    def _completed(self, body: bytes) -> bytes:
+    def _complete(self, body: bytes) -> bytes:
         body = without_leftovers(body, self._upstream.answer_leftovers)
         return self._client.answers.complete(body, self._context) if self._completes else body
 
-    def _redacted(self, data: bytes) -> bytes:
+    def _without_secrets(self, data: bytes) -> bytes:
         """Without our own keys, should the provider repeat one."""
         return data if self._redaction is None else self._redaction.data(data)
 
@@ -366,7 +366,7 @@ class Translation:
         else:
             parse = self._upstream.answers.parse
             events = parse(body, self._origin, seed=self._context.id, think_tags=self._think_tags)
-        events = self._noted(events)
+        events = self._note(events)
         self._finish_capture()
         return events
 
@@ -375,12 +375,12 @@ class Translation:
         if self._unwrap is not None:
             data = self._unwrap.feed(data)
             if self._unwrap.failure is not None:
-                return self._noted([*self._reader().feed(data), Failed(self._unwrap.failure)])
-        return self._noted(self._reader().feed(data))
+                return self._note([*self._reader().feed(data), Failed(self._unwrap.failure)])
+        return self._note(self._reader().feed(data))
 
     def read_end(self) -> list[Event]:
         """The last events of a stream that `read` was given."""
-        events = self._noted(self._reader().close())
+        events = self._note(self._reader().close())
         self._finish_capture()
         return events
 
@@ -393,7 +393,7 @@ class Translation:
         elif self._parser is not None and not self.ended:
             for event in self._parser.close():  # some providers count in each event, and are heard at the end
                 if type(event) is Used:
-                    self._used(event)
+                    self._note_usage(event)
         reported = self.usage.output if self.usage is not None else 0
         if self.ended and reported:
             return reported, False
@@ -442,7 +442,7 @@ class Translation:
         return self._renderer
 
     def _write(self, events: list[Event]) -> bytes:
-        events = self._noted(events)
+        events = self._note(events)
         if not events:
             return b""
         if self.ended and self._prompt is not None:
@@ -467,7 +467,7 @@ class Translation:
         estimated = Used(replace(usage, input=tokens, output=self.output_tokens()[0]))
         return [*events[:-1], estimated, events[-1]]
 
-    def _noted(self, events: list[Event]) -> list[Event]:
+    def _note(self, events: list[Event]) -> list[Event]:
         """The events with the client's names and ids, once what they tell is noted. Nothing follows a failure."""
         if self.failure is not None:
             return []
@@ -504,7 +504,7 @@ class Translation:
         if texts:
             tally.add_texts(texts)
         if tally.weight > MOST_WEIGHT and self.failure is None:
-            return [self._failed(Failed(_HOLDS_TOO_MUCH))]
+            return [self._note_failure(Failed(_HOLDS_TOO_MUCH))]
         if self._capture is not None:
             for event in events:
                 self._capture.add(event)
@@ -539,7 +539,7 @@ class Translation:
             self._names = ClientNames(self._upstream, self._client, self._undo, self._context.id)
         return self._names
 
-    def _used(self, event: Used) -> Used:
+    def _note_usage(self, event: Used) -> Used:
         self.usage = event.usage if self.usage is None else merge_usage(self.usage, event.usage)
         return event
 
@@ -551,12 +551,12 @@ class Translation:
 
     def _new_runs(self, holds: bool | None) -> ProviderRuns:
         prompt = self._prompt
-        tools = declared_tools(prompt.tools, self._undo.names) if prompt is not None else {}
+        tools = list_declared(prompt.tools, self._undo.names) if prompt is not None else {}
         citations = PlacedCitations(self._upstream, self._client)
         seed, last = self._context.id, self._last_text
         return ProviderRuns(self._upstream, self._client, citations, tools, holds, seed=seed, last_text=last)
 
-    def _stopped(self, event: Stopped) -> Stopped:
+    def _note_stop(self, event: Stopped) -> Stopped:
         if event.extras is not None:
             self._tell_runs(event)
         if event.choice == 0 or self.stop is None:
@@ -564,7 +564,7 @@ class Translation:
             self._stop_word = f"{event.word}. {event.why}".rstrip(". ") if event.why else event.word
         return event
 
-    def _ended(self, event: Ended) -> Event:
+    def _note_end(self, event: Ended) -> Event:
         """An answer that broke down, or has not been made yet, is a failure, except to a client of the same dialect,
         which has a word for that."""
         if self._upstream is self._client or self.stop not in (None, Stop.ERROR):
@@ -573,9 +573,9 @@ class Translation:
         why = "The provider took the request and has not answered it yet."
         if self.stop is not None:
             why = f"The model broke off: {self._stop_word or 'it gave no reason'}."
-        return self._failed(Failed(Failure(FailureKind.SERVER, why, 502)))
+        return self._note_failure(Failed(Failure(FailureKind.SERVER, why, 502)))
 
-    def _failed(self, event: Failed) -> Failed:
+    def _note_failure(self, event: Failed) -> Failed:
         failure = event.failure.at(self.provider)
         self.failure = failure if self._redaction is None else self._redaction.failure(failure)
         return Failed(self.failure)
@@ -619,10 +619,10 @@ _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
     CallStarted: lambda translation, event: translation._client_names().name_call(event),
     OpaqueBlock: Translation._tell_runs,
     Cited: lambda translation, event: translation._tell_runs(translation._client_names().name_cited(event)),
-    Used: Translation._used,
-    Stopped: Translation._stopped,
-    Ended: Translation._ended,
-    Failed: Translation._failed,
+    Used: Translation._note_usage,
+    Stopped: Translation._note_stop,
+    Ended: Translation._note_end,
+    Failed: Translation._note_failure,
 }
 
 

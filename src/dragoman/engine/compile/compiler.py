@@ -314,7 +314,7 @@ class _Compilation:
         elif continued is not None:
             continued.finish()
         self.conversation = conversation
-        if self.put_back is not None and (stayed := self.put_back.stayed(conversation)):
+        if self.put_back is not None and (stayed := self.put_back.find_stayed(conversation)):
             self.changes += self._entries(kept_reasoning, stayed)
 
     def _find_needs(self, seen: int, top_traits: int) -> None:
@@ -485,7 +485,7 @@ class _Compilation:
     def _writing(self, dialect: Dialect) -> RenderOptions:
         """How the body is written: streamed or whole, and asking for its usage or not."""
         usage = bool(dialect.usage_members) and self._asks_usage()
-        refused = self._refused_members() if self.same else ()
+        refused = self._find_refused_members() if self.same else ()
         facts, sent = self.facts, self.conversation
         if self.stream:
             whole = facts.streams is REFUSES
@@ -509,7 +509,7 @@ class _Compilation:
             return False
         return not self.same or (self.options.ask_usage and not self.ask.include_usage)
 
-    def _refused_members(self) -> tuple[str, ...]:
+    def _find_refused_members(self) -> tuple[str, ...]:
         """The member that asks a stream for its usage, if the client wrote it and the target refuses it."""
         if self.facts.stream_usage is not REFUSES or _USAGE not in self.ask.members:
             return ()

@@ -58,7 +58,7 @@ class RequestPlaces(msgspec.Struct, eq=False):
         if not places and head not in self._places.spellings:
             return self.place_of_message(f"/{key}")
         places = (*places, f"/{key}")
-        return next(filter(None, map(self._found, places)), places[0])
+        return next(filter(None, map(self._find, places)), places[0])
 
     def _locate_tool(self, rest: str) -> str:
         """A tool, or else the entry that holds it, or the list. A plain list need not be read for that."""
@@ -71,9 +71,9 @@ class RequestPlaces(msgspec.Struct, eq=False):
             return f"{listed}/{rest}" if self._begins(listed[1:], b"[") else listed
         inside = self._places.tool.format(inner=inner)
         places = (f"{listed}/{entry}{inside}", f"{listed}/{rest}", f"{listed}/{entry}", listed)
-        return next(filter(None, map(self._found, places)), listed)
+        return next(filter(None, map(self._find, places)), listed)
 
-    def _found(self, at: str) -> str | None:
+    def _find(self, at: str) -> str | None:
         """The pointer by the client's own names, or None if the body has nothing there."""
         head, *steps = at[1:].split("/")
         if head not in self._ask.members:

@@ -215,7 +215,7 @@ class PutBack:
                 found.append(replace(note, kind="added", loses=Loss.NOTHING))
         return found
 
-    def stayed(self, conversation: Conversation) -> list[Note]:
+    def find_stayed(self, conversation: Conversation) -> list[Note]:
         """The notes on what is still there."""
         places = {place for one in conversation.messages for place in range(one.at, one.at + one.span)}
         return [

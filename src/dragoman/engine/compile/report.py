@@ -181,11 +181,11 @@ class ReportBuilder:
         """The pointers to all parts of a message: one part's depends on those before it."""
         known = self._pointers.get(id(message))
         if known is None:
-            pointers = self._located(message)
+            pointers = self._locate_parts(message)
             known = self._pointers[id(message)] = (message, pointers)
         return known[1]
 
-    def _located(self, message: Message) -> list[str]:
+    def _locate_parts(self, message: Message) -> list[str]:
         """Where each part stands on the wire. Before it may stand parts of other messages of the same item.
 
         Parts that were not written as the dialect has them stand elsewhere: the pointer leads to their message.
@@ -194,7 +194,7 @@ class ReportBuilder:
         if not self._missed.isdisjoint(range(message.at, message.at + message.span)):
             return [codec.locate(message)] * len(message.parts)
         crowd = self._places_of(message).crowd(message)
-        return codec.locate_parts(message) if crowd is None else crowd.located(message, codec.locate_parts)
+        return codec.locate_parts(message) if crowd is None else crowd.find_pointers(message, codec.locate_parts)
 
     def _index(self, original: Message, part: Part, now: Message) -> int | None:
         """The part's place: by identity, or that of the result which holds it, or of the call it answers; if rules
@@ -202,10 +202,10 @@ class ReportBuilder:
         parts = original.parts
         if len(parts) == 1 and (parts[0] is part or _is_only(part, now, parts[0])):
             return 0
-        found = self._indexed(original).find(part)
-        return found if found is not None else self._indexed(original).like(part, self._indexed(now))
+        found = self._index_parts(original).find(part)
+        return found if found is not None else self._index_parts(original).like(part, self._index_parts(now))
 
-    def _indexed(self, message: Message) -> _PartIndex:
+    def _index_parts(self, message: Message) -> _PartIndex:
         known = self._parts.get(id(message))
         if known is None:
             known = self._parts[id(message)] = (message, _PartIndex(message))
@@ -267,7 +267,7 @@ class _Crowd(msgspec.Struct):
             self.by_call = {part.call_id: one for part, one in reversed(results)}
         return self.by_call
 
-    def located(self, message: Message, locate_parts: Callable[[Message], list[str]]) -> list[str]:
+    def find_pointers(self, message: Message, locate_parts: Callable[[Message], list[str]]) -> list[str]:
         """The pointers to the parts of one message. All parts of the item are located together, once for each role."""
         role = message.role
         if role not in self.pointers:

@@ -67,19 +67,19 @@ def caller_options(headers: Mapping[str, str], loosen: bool) -> CallerOptions:
         None if max_loss is None else parse_loss(max_loss),
         None if doubt is None else parse_doubt(doubt),
         loosen,
-        rules={} if rules is None else _chosen_rules(rules, loosen),
-        reasoning=None if reasoning is None else _shown_reasoning(reasoning),
+        rules={} if rules is None else _parse_rules(rules, loosen),
+        reasoning=None if reasoning is None else _parse_reasoning(reasoning),
     )
 
 
-def _shown_reasoning(header: str) -> ShownReasoning:
+def _parse_reasoning(header: str) -> ShownReasoning:
     try:
         return ShownReasoning(header)
     except ValueError:
         raise OptionError(f"reasoning cannot be {header!r}", at=REASONING, hint="write asked or show") from None
 
 
-def _chosen_rules(header: str, loosen: bool) -> dict[str, str | bool]:
+def _parse_rules(header: str, loosen: bool) -> dict[str, str | bool]:
     """The choices of a header. Who may only tighten may only refuse repairs."""
     try:
         chosen = parse_dictionary(header)

@@ -38,7 +38,7 @@ def proven_by_care(ask: Ask, target: Target, options: Options) -> Learnt | None:
         fewer = [one for one in needed if one is not patch]
         if _body(ask, target, options, fewer) == careful:
             needed = fewer
-    return Learnt(LESSON, _merged(needed), tentative=True) if needed else None
+    return Learnt(LESSON, _merge(needed), tentative=True) if needed else None
 
 
 class _Doubt(msgspec.Struct, frozen=True):
@@ -64,13 +64,13 @@ def _unknown_fields(value: msgspec.Struct) -> Iterator[str]:
 def _body(ask: Ask, target: Target, options: Options, refused: list[Patch]) -> bytes:
     """The request if just these doubts are refusals, and the others are decided for the client."""
     known = msgspec.to_builtins(target.facts, str_keys=True)
-    facts = msgspec.convert(merge(known, _merged(refused)), Facts)
+    facts = msgspec.convert(merge(known, _merge(refused)), Facts)
     client = client_of(ask, target, faithful=True)
     context = replace(context_for(target, client), facts=settle_doubts(facts, client.care))
     return compile_by(plan_for(context), ask, target, options).body
 
 
-def _merged(patches: list[Patch]) -> Patch:
+def _merge(patches: list[Patch]) -> Patch:
     merged: Patch = {}
     for patch in patches:
         merged = merge(merged, patch)

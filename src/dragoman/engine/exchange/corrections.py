@@ -71,12 +71,12 @@ def unread_block(refusal: Recognised) -> Patch | None:
     head, tail = refusal.match["head"], refusal.match["tail"]
     if head is None and refusal.facts.reasoning_trusted and _holds_thoughts(refusal.conversation):
         return None
-    sealed = re.compile(rb'"encrypted_content"\s*:\s*"%s[^"]*%s"' % (_escaped(head), _escaped(tail)))
+    sealed = re.compile(rb'"encrypted_content"\s*:\s*"%s[^"]*%s"' % (_escape(head), _escape(tail)))
     found = {block.kind for block in _blocks(refusal) if sealed.search(block.json)}
     return {"refused_blocks": [*refusal.facts.refused_blocks, *sorted(found)]} if found else None
 
 
-def _escaped(text: str | None) -> bytes:
+def _escape(text: str | None) -> bytes:
     return re.escape((text or "").encode())
 
 
@@ -163,7 +163,7 @@ def demand_reasoning(refusal: Recognised) -> Patch | None:
     return {"reasoning_required": Need.TOOL_EXCHANGES.value} if need is Need.TOOL_TURNS else None
 
 
-def refused_tools(refusal: Recognised) -> Patch | None:
+def refuse_tools(refusal: Recognised) -> Patch | None:
     """Tools beside an effort are refused. If the client named none, the model's own counts: it thinks by itself."""
     facts, named = refusal.facts, refusal.conversation.settings.thinking
     patch: Patch = {"tools_with_effort": "refuses"} if facts.tools_with_effort is not Stance.REFUSES else {}
@@ -202,25 +202,25 @@ def last_resort(refusal: Recognised) -> Patch | None:
 without_tools = fixed(tools=REFUSES)
 
 
-def refused_name(refusal: Recognised) -> Patch | None:
+def refuse_field(refusal: Recognised) -> Patch | None:
     """A field named in the refusal: a setting, or something inside the messages."""
     name = refusal.match["name"]
     if _inside_messages(refusal.match.string, name):
         return stray_field(refusal)
-    return _refused_setting(name, refusal)
+    return _refuse_setting(name, refusal)
 
 
-def refused_names(refusal: Recognised) -> Patch | None:
+def refuse_fields(refusal: Recognised) -> Patch | None:
     """All settings that the refusal names."""
     patch: Patch = {}
     for name in re.findall(r"[\w.-]+", refusal.match["names"]):
-        more = _refused_setting(name, refusal) or {}
+        more = _refuse_setting(name, refusal) or {}
         listed = [*patch.get("refused_settings", ()), *more.get("refused_settings", ())]
         patch = merge(patch, {**more, "refused_settings": list(dict.fromkeys(listed))} if listed else more)
     return patch or None
 
 
-def _refused_setting(name: str, refusal: Recognised) -> Patch | None:
+def _refuse_setting(name: str, refusal: Recognised) -> Patch | None:
     head = name.removeprefix("body.").partition(".")[0].partition("[")[0]  # servers made with FastAPI count from there
     if head == "stream_options":
         return _correct(refusal, stream_usage=REFUSES)
@@ -268,7 +268,7 @@ def longest(refusal: Recognised) -> Patch | None:
     return None if most < 1 else _correct(refusal, settings={name: {"length": most}})
 
 
-def known_tiers(refusal: Recognised) -> Patch | None:
+def learn_tiers(refusal: Recognised) -> Patch | None:
     """The refusal lists the service tiers that there are."""
     asked, value = refusal.conversation.settings.service_tier, refusal.match["value"]
     if asked is None or (value is not None and value != asked):
@@ -279,7 +279,7 @@ def known_tiers(refusal: Recognised) -> Patch | None:
     return _correct(refusal, settings={"service_tier": {"values": known}})
 
 
-def unnamed_choice(refusal: Recognised) -> Patch | None:
+def refuse_named_choice(refusal: Recognised) -> Patch | None:
     """No tools by their names."""
     known = refusal.facts.tool_choices
     left = [mode for mode in known if mode not in ("named", "allowed")]
@@ -303,7 +303,7 @@ def fewer_formats(refusal: Recognised) -> Patch | None:
     return {"response_formats": left} if len(left) < len(known) else None
 
 
-def refused_medium(refusal: Recognised) -> Patch | None:
+def refuse_medium(refusal: Recognised) -> Patch | None:
     """Media in a part that the target does not have."""
     return without_medium(_MEDIA_PARTS[refusal.match["part"].lower()])(refusal)
 
@@ -379,7 +379,7 @@ def next_system(refusal: Recognised) -> Patch | None:
     return refuse_system(refusal)
 
 
-def known_efforts(refusal: Recognised) -> Patch | None:
+def learn_efforts(refusal: Recognised) -> Patch | None:
     """The refusal lists the efforts that there are. What it says of another setting has the same words."""
     if refusal.failure.param and "effort" not in refusal.failure.param:
         return None
@@ -404,7 +404,7 @@ def budget_range(refusal: Recognised) -> Patch | None:
 _EFFORTS = tuple(str(effort) for effort in Effort)
 
 
-def refused_words(refusal: Recognised) -> Patch | None:
+def refuse_words(refusal: Recognised) -> Patch | None:
     """The refusal names the words of a header that it does not know."""
     header = refusal.match["header"].lower()
     known = refusal.facts.refused_words.get(header, ())
@@ -451,7 +451,7 @@ def stray_field(refusal: Recognised) -> Patch | None:
     return patch or None
 
 
-def refused_value(refusal: Recognised) -> Patch | None:
+def refuse_value(refusal: Recognised) -> Patch | None:
     """A setting with a value that the model does not take, by the name of the field or by the refusal's own."""
     name = (refusal.match.groupdict().get("name") or refusal.failure.param).rpartition(".")[2]
     if name == "summary":

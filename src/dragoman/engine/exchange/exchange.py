@@ -29,7 +29,7 @@ from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
-from dragoman.engine.answer.client_failures import clipped
+from dragoman.engine.answer.client_failures import clip_failure
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
 from dragoman.engine.answer.provider_changes import (
     MOST_REPORTED,
@@ -143,7 +143,7 @@ class Exchange(OpenExchange[D]):
         """The target of the last send, with what was learnt about it."""
         return self.visit.target if self.destination is not None else None
 
-    def compiled_with(self, rules: Mapping[str, Any]) -> CompiledRequest:
+    def compile_with(self, rules: Mapping[str, Any]) -> CompiledRequest:
         """What the last send would have been with these choices for rules. Raises RequestError."""
         visit = self.visit
         target = patch_target(visit.target, Layer("request", {}, rules))
@@ -207,13 +207,13 @@ class Exchange(OpenExchange[D]):
             states,
             cut=visit.cut_to_keep(self.request.cut if self.request is not None else None),
             calibration=self._calibration_key(),
-            count=self._counted,
+            count=self._count,
         )
 
     def count_to_keep(self) -> StateToKeep | None:
         """How the provider counted this request, for estimates of others; None if it did not."""
         key = self._calibration_key()
-        return StateToKeep("", "", calibration=key, count=self._counted) if key else None
+        return StateToKeep("", "", calibration=key, count=self._count) if key else None
 
     def _calibration_key(self) -> str:
         """What the provider's count of this request says something about; empty if there is no count."""
@@ -222,7 +222,7 @@ class Exchange(OpenExchange[D]):
             return ""
         return calibration_key(self.visit.destination.name, self.ask.conversation)
 
-    def _counted(self) -> CountedTokens | None:
+    def _count(self) -> CountedTokens | None:
         """The tokens of this request as we estimate them and as the provider counts them, if both see the same."""
         assert self.usage is not None
         assert self.request is not None
@@ -377,7 +377,7 @@ class Exchange(OpenExchange[D]):
         """The send failed. If the client has seen nothing yet, it may be tried again."""
         visit = self.visit
         assert self.request is not None
-        failure = clipped(failure).at(visit.destination.provider)
+        failure = clip_failure(failure).at(visit.destination.provider)
         self.failure = failure if self._redaction is None else self._redaction.failure(failure)
         refused = AttemptFailed(visit.destination, visit.key, self.request, self.failure)
         self.attempts.failures += (refused,)
@@ -464,7 +464,7 @@ class Exchange(OpenExchange[D]):
             request = visit.compile(self.ask, options)
         except RequestError as fault:
             return self._recovery.skip(fault)
-        if request.media_to_fetch and (missing := visit.unasked_media(request)):
+        if request.media_to_fetch and (missing := visit.find_unasked_media(request)):
             return FetchMedia(missing)
         runs = visit.runs
         if (request.tools_to_run or self.offered) and runs is None and self._may_run_tools(one_by_one):

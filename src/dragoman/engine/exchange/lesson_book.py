@@ -58,12 +58,12 @@ def remember(
         expires=now + DAY,
     )
     if learnt.tentative:
-        return [_inferred(alive, replace(new, facts=one), caller) for one in _apart(learnt.facts)]
+        return [_infer(alive, replace(new, facts=one), caller) for one in _apart(learnt.facts)]
     before = believed([one for one in alive if one.name == learnt.lesson], caller, now)
     return [replace(new, facts=merge(before, learnt.facts))]
 
 
-def _inferred(known: list[LessonRecord], new: LessonRecord, caller: str) -> LessonRecord:
+def _infer(known: list[LessonRecord], new: LessonRecord, caller: str) -> LessonRecord:
     """One fact that care has proved, confirmed if another request has proved it before."""
     name = f"{new.name} {_path(new.facts)}"
     confirmed = any(one.name == name and (one.confirmed or one.request_id != new.request_id) for one in known)

@@ -295,7 +295,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "choice-named",
         r"invalid tool_choice type: 'object'|support the toolConfig\.toolChoice\.tool field",
-        corrections.unnamed_choice,
+        corrections.refuse_named_choice,
     ),
     _lesson(
         "format-refused",
@@ -354,7 +354,7 @@ LESSONS: tuple[Lesson, ...] = (
         "tier-unknown",
         r"invalid value: '(?P<value>\w{1,40})'\. supported values are: (?P<known>[^.]+)|"
         r"'service_tier' ?: value must be one of (?P<listed>[^.]+)",
-        corrections.known_tiers,
+        corrections.learn_tiers,
     ),
     _lesson("logprobs-refused", r"logprobs are not enabled", corrections.without_settings("logprobs", "top_logprobs")),
     _lesson(
@@ -385,7 +385,7 @@ LESSONS: tuple[Lesson, ...] = (
         "medium-refused",
         r"(?:unknown variant [`']|invalid part type: )(?P<part>image_url|video_url|input_audio|file)"
         r"(?:[`'], expected [`']text|\Z)",
-        corrections.refused_medium,
+        corrections.refuse_medium,
     ),
     _lesson(
         "picture-mistyped",
@@ -409,7 +409,7 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.fewer_images,
     ),
     _lesson("json-word-demanded", r"must contain the word .{0,2}json", fixed(json_word=REFUSES)),
-    _lesson("tools-with-effort", r"function tools with reasoning_effort", corrections.refused_tools),
+    _lesson("tools-with-effort", r"function tools with reasoning_effort", corrections.refuse_tools),
     _lesson(
         "reasoning-refused",
         r"reasoning is not supported with this model|cannot pass both content and thinking",
@@ -436,7 +436,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"thinking\.type\.enabled is not supported|invalid thinking\.type: .?enabled.? \(allowed: adaptive",
         fixed(thinking_form="adaptive"),
     ),
-    _lesson("efforts-known", (r"effort level '\w+'", r"supported levels: (?P<known>[^.]+)"), corrections.known_efforts),
+    _lesson("efforts-known", (r"effort level '\w+'", r"supported levels: (?P<known>[^.]+)"), corrections.learn_efforts),
     _lesson(
         "effort-unknown",
         (
@@ -444,13 +444,13 @@ LESSONS: tuple[Lesson, ...] = (
             r"reasoning_effort(?=.{1,80}?(?:supported values are:|must be one of))|invalid reasoning value:",
             r"(?:supported values are:|must be(?: one of)?) (?P<known>[^.]+)",
         ),
-        corrections.known_efforts,
+        corrections.learn_efforts,
     ),
     _lesson(
         "value-refused",
         r"unsupported value: '(?P<name>[\w.]{1,60})' does not support '|"
         r"unsupported value: '[\w.-]{1,60}' is not supported",
-        corrections.refused_value,
+        corrections.refuse_value,
     ),
     _lesson("stream-refused", r"must be verified to stream this model", fixed(streams=REFUSES)),
     _lesson("summary-refused", r"must be verified to generate reasoning summaries", corrections.refuse_summaries),
@@ -486,7 +486,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "header-word",
         r"unexpected value\(s\) (?P<words>`[^`]{1,200}`(?:, `[^`]{1,200}`){0,40}) for the `(?P<header>[a-z-]{1,40})",
-        corrections.refused_words,
+        corrections.refuse_words,
     ),
     # It does not say which one; in another conversation they may be needed.
     _lesson("beta-refused", r"invalid beta flag", corrections.no_betas, lasting=False),
@@ -504,7 +504,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "fields-refused",
         r"(?:does not support parameters: \[|unrecognized request arguments supplied: )(?P<names>[^\]]{1,2000})",
-        corrections.refused_names,
+        corrections.refuse_fields,
     ),
     _lesson("ids-refused", r"unknown name \"id\" at '.{1,80}?function_(?:call|response)'", fixed(call_ids=REFUSES)),
     _lesson(
@@ -513,13 +513,13 @@ LESSONS: tuple[Lesson, ...] = (
         r"unrecognized request argument supplied: |unknown field (?=['\"`])|"
         r"argument not supported on this model: |does not support parameter |doesn't support the (?=\w+ field)|"
         r"unknown name (?=['\"`])|property (?=['\"`]))['\"`]?(?P<name>[\w.\[\]-]+)",
-        corrections.refused_name,
+        corrections.refuse_field,
     ),
     _lesson(
         "field-unexpected",
         r"additional properties are not allowed \('(?P<name>\w+)' was unexpected\)",
         lambda refusal: (
-            corrections.stray_field(refusal) if _names_messages(refusal.match) else corrections.refused_name(refusal)
+            corrections.stray_field(refusal) if _names_messages(refusal.match) else corrections.refuse_field(refusal)
         ),
     ),
     _lesson(
@@ -529,8 +529,8 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.without_settings("n"),
     ),
     # Tried at the start of a word only; every letter of a long one would be the start of another search.
-    _lesson("extra-input", r"(?<![\w.])(?P<name>[\w.]++): extra inputs are not permitted", corrections.refused_name),
-    _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", corrections.refused_name),
+    _lesson("extra-input", r"(?<![\w.])(?P<name>[\w.]++): extra inputs are not permitted", corrections.refuse_field),
+    _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", corrections.refuse_field),
     _lesson(
         "limit-refused",
         r"\bmax_(?:completion_)?tokens\b",

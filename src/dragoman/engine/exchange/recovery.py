@@ -139,7 +139,7 @@ class Recovery(Generic[D]):
         """Trim the conversation to what the provider said, once; unless the configuration sends it elsewhere."""
         exchange, visit = self._exchange, self._exchange.visit
         policy = visit.trim_policy(exchange.ask)
-        if policy is None or visit.shortened or exchange.request is None or self._reserved(failure):
+        if policy is None or visit.shortened or exchange.request is None or self._find_reserved(failure):
             return False
         estimate = estimate_tokens(exchange.request.conversation, visit.target.model)
         history = shorter(visit.history or TrimRequest(policy), failure, estimate)
@@ -157,7 +157,7 @@ class Recovery(Generic[D]):
             keys_left=visit.keys_left,
             targets_left=len(self._exchange.left),
             total=attempts.sends,
-            reserved=bool(self._reserved(failure)),
+            reserved=bool(self._find_reserved(failure)),
             careful=visit.refused is not None,
             cared=self._cared or visit.cared,
             renewable=visit.destination.renews_credentials and not visit.renewed,
@@ -209,12 +209,12 @@ class Recovery(Generic[D]):
         return exchange.send(exchange.request)
 
     def _fall_back(self, failure: Failure) -> Step[D]:
-        exchange, reserved = self._exchange, self._reserved(failure)
+        exchange, reserved = self._exchange, self._find_reserved(failure)
         self._earlier = failure
         exchange.left = (*reserved, *[one for one in exchange.left if one not in reserved])
         return Choose(exchange.left)
 
-    def _reserved(self, failure: Failure) -> tuple[D, ...]:
+    def _find_reserved(self, failure: Failure) -> tuple[D, ...]:
         """Where the configuration sends just this kind of failure; only the first choice has such a say."""
         route, tried = self._exchange.route, self._exchange.visit.destination
         if not route.reserved or tried is not route.first:

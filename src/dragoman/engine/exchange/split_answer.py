@@ -37,13 +37,13 @@ class SplitAnswer(Generic[P]):
 
     def take_bytes(self) -> bytes:
         """What there is for the client, since it was last asked for."""
-        return self._redacted(self._joined.take())
+        return self._without_secrets(self._joined.take())
 
     def begin_answer(self) -> Answered | StreamingAll:
         """The whole answer, if all parts have ended; of a stream, what there is so far."""
         if self._whole.ask.stream:
             return StreamingAll(self.take_bytes())
-        return Answered(self._redacted(self._joined.whole()))
+        return Answered(self._without_secrets(self._joined.whole()))
 
     def cut(self, failure: Failure) -> bytes:
         """End a stream of which the client has seen something with this failure."""
@@ -55,7 +55,7 @@ class SplitAnswer(Generic[P]):
         """Whether all parts came to their proper end."""
         return self._joined.has_ended
 
-    def _redacted(self, out: bytes) -> bytes:
+    def _without_secrets(self, out: bytes) -> bytes:
         return out if self._redaction is None else self._redaction.data(out)
 
 

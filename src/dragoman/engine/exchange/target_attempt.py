@@ -28,7 +28,7 @@ from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, Cac
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import AttemptFailed, FoundSummary, Recall, Recalled
 from dragoman.engine.history.calibration import calibration_key
-from dragoman.engine.history.client_choice import chosen_policy, forbids_cuts, history_choice
+from dragoman.engine.history.client_choice import choose_policy, forbids_cuts, history_choice
 from dragoman.engine.history.compaction import UsedSummary, compact_keys, put_summary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
@@ -36,7 +36,7 @@ from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
-from dragoman.engine.routing.sessions import find_session, named_session
+from dragoman.engine.routing.sessions import find_named_session, find_session
 from dragoman.engine.tool_runs.kept_runs import find_runs
 from dragoman.engine.tool_runs.run_functions import RunnableTool
 from dragoman.errors import RequestError
@@ -164,7 +164,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         runs = self._unknown_runs(ask, runs_tools) if may_tell else ()
         prompt, session = self._digest_prompt(ask), ""
         if facts.session_field and len(ask.source) >= SHORTEST_PROMPT and self.sets_hints(ask):
-            session = named_session(ask) or ask.conversation.settings.prompt_cache_key or ""
+            session = find_named_session(ask) or ask.conversation.settings.prompt_cache_key or ""
         if destination.compact is None and destination.history is None and ask.conversation.extras is None:
             if wants_state:
                 state = keys(ask.conversation, facts)
@@ -198,7 +198,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         if found.runs:
             self.kept_runs = {**self.kept_runs, **found.runs}
         if found.summary is not None:
-            self.summary = self._used(found.summary)
+            self.summary = self._use_summary(found.summary)
         if self.history is not None:
             cuts = () if found.cut is None else (found.cut,)
             self.history = TrimRequest(self.history.policy, cuts, found.scale.per_estimate, found.scale.fixed)
@@ -235,10 +235,10 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         """The keys of cuts of the history, which begins with the summary if there is one."""
         sent = ask.conversation
         if found is not None:
-            sent = put_summary(sent, self._used(found)).conversation
+            sent = put_summary(sent, self._use_summary(found)).conversation
         return cut_keys(sent, self.destination.name, policy)
 
-    def _used(self, found: FoundSummary) -> UsedSummary:
+    def _use_summary(self, found: FoundSummary) -> UsedSummary:
         return UsedSummary(self.summary_keys[found[0]], found[1])
 
     def trim_policy(self, ask: Ask) -> TrimPolicy | None:
@@ -246,7 +246,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         configured, extras = self.destination.history, ask.conversation.extras
         if extras is None:
             return configured
-        return chosen_policy(configured, history_choice(ask.conversation), self.target.facts, extras)
+        return choose_policy(configured, history_choice(ask.conversation), self.target.facts, extras)
 
     def compile(self, ask: Ask, caller: CallerOptions) -> CompiledRequest:
         """The request for the next send. Raises RequestError."""
@@ -341,7 +341,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         for learnt in whole.learnt:
             self.correct(learnt)
 
-    def unasked_media(self, request: CompiledRequest) -> tuple[str, ...]:
+    def find_unasked_media(self, request: CompiledRequest) -> tuple[str, ...]:
         """The URLs that the request wants fetched and that were not asked for yet. Each is asked for once."""
         missing = tuple([url for url in request.media_to_fetch if url not in self.urls])
         self.urls += missing

@@ -75,6 +75,6 @@ def stand_in(text: str) -> str:
     return f"[Summary of the conversation so far. The turns themselves are gone.]\n{text}"
 
 
-def replaced_units(conversation: Conversation) -> int:
+def count_replaced(conversation: Conversation) -> int:
     """How many units a summary takes the place of, if the model goes on at once: all but the last."""
     return max(0, len(measure(conversation).units) - 1)

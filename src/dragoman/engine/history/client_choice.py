@@ -131,7 +131,7 @@ def _bound(amount: _Amount) -> int:
     return min(max(0, amount.value), MOST_TOKENS)
 
 
-def chosen_policy(
+def choose_policy(
     configured: TrimPolicy | None, choice: HistoryChoice, facts: Facts, extras: Extras | None
 ) -> TrimPolicy | None:
     """How a history is trimmed: as configured, or to the window if the client wants it and the provider does not.

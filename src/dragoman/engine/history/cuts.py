@@ -223,7 +223,7 @@ class _Walk:
     def _pays(self) -> bool:
         """Whether reading what a cut takes away has cost as much by now as the cut does, after which what stays is
         written to the provider's cache anew. Nothing waits beyond the window, or beyond twice the budget."""
-        goal = self._lowered(self._soft)
+        goal = self._lower(self._soft)
         self._overdue += self._total - goal
         return self._overdue >= self._break_even * goal
 
@@ -234,7 +234,7 @@ class _Walk:
         before = self._total
         self._restrict(turns.old, configured_limit(self._policy, self._measured.bytes_per_token))
         if self._soft and chained:
-            self._shorten(turns.old, self._lowered(self._soft))
+            self._shorten(turns.old, self._lower(self._soft))
         budget = self._hard if chained else self._full()
         if budget and self._total > budget:
             self._fit(turns, budget)
@@ -281,7 +281,7 @@ class _Walk:
         waits = self._total > self._full() and not is_chained
         self._next_cut_above = {True: above, False: above if waits else 0}
 
-    def _lowered(self, budget: int) -> int:
+    def _lower(self, budget: int) -> int:
         return int(budget * (1 - self._policy.step))
 
     def _fit(self, turns: _Turns, budget: int) -> None:
@@ -290,7 +290,7 @@ class _Walk:
         What is essential stays, and the last exchange stays whole. So does what waits for an answer. If that is more
         than the budget, it is sent all the same.
         """
-        goal = self._lowered(budget)
+        goal = self._lower(budget)
         for places in (turns.old, turns.recent):
             self._shorten(places, goal)
             self._drop([place for place in places if place not in turns.essential], budget, goal)
@@ -298,7 +298,7 @@ class _Walk:
     def _fit_window(self, turns: _Turns) -> None:
         """Nothing is spared but what waits for an answer: the essential is shortened, then the newest results, and what
         is essential leaves last."""
-        goal = self._lowered(self._hard)
+        goal = self._lower(self._hard)
         self._shorten(turns.essential, goal)
         if self._total > self._hard:
             least = int(_LEAST_LIMIT * self._measured.bytes_per_token)
@@ -348,8 +348,8 @@ class _Walk:
     def _shortened_cost(self, unit: Unit, limit: Limit) -> int:
         sizes, messages = self._measured.sizes, self._measured.messages
         if unit.end == unit.start + 1:
-            return shortened_size(sizes[unit.start], messages[unit.start], limit)
-        return sum([shortened_size(sizes[at], messages[at], limit) for at in range(unit.start, unit.end)])
+            return measure_shortened(sizes[unit.start], messages[unit.start], limit)
+        return sum([measure_shortened(sizes[at], messages[at], limit) for at in range(unit.start, unit.end)])
 
     def _drop(self, places: Sequence[int], budget: int, goal: int) -> None:
         """Drop turns, the oldest first, until the budget holds, and go on as long as what is left fills the goal."""
@@ -407,7 +407,7 @@ class _Limits:
         return int((configured or max(worked_out, _LEAST_LIMIT)) * self._scale)
 
 
-def shortened_size(size: Size, message: Message, limit: Limit) -> int:
+def measure_shortened(size: Size, message: Message, limit: Limit) -> int:
     """What a message costs with its limits: what is not plain text stays."""
     most = limit.result if message.role is TOOL else limit.message
     if size.total <= most:

@@ -412,7 +412,7 @@ def _first_difference(before: SentTurn, request: CompiledRequest) -> int | None:
     return next((at for at, (old, new) in enumerate(zip(was, shape, strict=False)) if old != new), None)
 
 
-def shared_tokens(before: SentTurn, request: CompiledRequest) -> int:
+def count_shared_tokens(before: SentTurn, request: CompiledRequest) -> int:
     """About how many tokens of a request its provider can read, of what it was sent the turn before."""
     asked, sent = request.ask.conversation, request.conversation
     ours = _first_difference(before, request)

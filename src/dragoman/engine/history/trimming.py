@@ -12,7 +12,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
-from dragoman.engine.history.cuts import Cut, Limit, Measured, find_cut, shortened_size, unit_costs
+from dragoman.engine.history.cuts import Cut, Limit, Measured, find_cut, measure_shortened, unit_costs
 from dragoman.engine.history.sizes import (
     BYTES_PER_TOKEN,
     MARKER,
@@ -91,11 +91,11 @@ def measure(conversation: Conversation, bytes_per_token: float = BYTES_PER_TOKEN
 
 def measure_for(conversation: Conversation, request: TrimRequest, model: str) -> Measured:
     """A conversation measured as a model counts. No more of it is looked at than any request with a cut has."""
-    found = bytes_per_token(conversation.messages, model, _sampled(conversation, request.policy))
+    found = bytes_per_token(conversation.messages, model, _estimate_fewest(conversation, request.policy))
     return measure(conversation, found / request.tokens_per_estimate, request.fixed_tokens)
 
 
-def _sampled(conversation: Conversation, policy: TrimPolicy) -> int:
+def _estimate_fewest(conversation: Conversation, policy: TrimPolicy) -> int:
     """The fewest bytes of turns at which a cut is possible, if a token has at least one."""
     most = min(SAMPLE, policy.max_history_tokens or SAMPLE)
     if not policy.window:
@@ -158,7 +158,7 @@ def _shorten(unit: Unit, limit: Limit, seen: Measured, messages: list[Message], 
     total = 0
     for at in range(unit.start, unit.end):
         message, size = seen.messages[at], seen.sizes[at]
-        cost = shortened_size(size, message, limit)
+        cost = measure_shortened(size, message, limit)
         total += cost
         if cost < size.total:
             short = replace(message, parts=_shorten_parts(message.parts, cost - size.fixed))

@@ -18,7 +18,7 @@ from dragoman.dialects.shared.parsing import open_body, opened_bytes
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.compile.request_wrappers import find_wrapped
-from dragoman.engine.history.client_choice import chosen_policy, history_choice
+from dragoman.engine.history.client_choice import choose_policy, history_choice
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest, make_adapted
 from dragoman.engine.library.policy import Policy, State, check_choice, check_kind, parse_doubt, parse_loss
@@ -78,7 +78,7 @@ def adapt(
 def _options(ask: Ask, target: Target, policy: Policy, state: State, stream: bool | None) -> Options:
     history, extras = policy.history, ask.conversation.extras
     if extras is not None:
-        history = chosen_policy(history, history_choice(ask.conversation), target.facts, extras)
+        history = choose_policy(history, history_choice(ask.conversation), target.facts, extras)
     return Options(
         parse_loss(policy.max_loss),
         policy.synthetic,

@@ -152,17 +152,17 @@ def answer_to(
     """A provider's whole answer, read and written again in the client's dialect."""
     context = context_of(adapted, id, created)
     if not 200 <= status < 300:
-        return _refused(adapted, body, parse_failure(status, headers, body, adapted.facts.provider), context)
+        return _refuse(adapted, body, parse_failure(status, headers, body, adapted.facts.provider), context)
     translation = translation_of(adapted, context)
     text = translation.whole(body)
     if translation.failure is not None:
-        return _refused(adapted, body, translation.failure, context)
+        return _refuse(adapted, body, translation.failure, context)
     usage, stop, kept = translation.usage, translation.stop, translation.kept
     headers = {"content-type": JSON}
     return Answer(200, headers, text, body, adapted, context, usage=usage, stop=stop, reasoning_state=kept)
 
 
-def _refused(adapted: CompiledRequest, body: bytes, failure: Failure, context: AnswerContext) -> Answer:
+def _refuse(adapted: CompiledRequest, body: bytes, failure: Failure, context: AnswerContext) -> Answer:
     failure = with_numbers(failure, adapted.ask, adapted.facts.context_window)
     error = render_failure(adapted.ask.dialect, failure, context)
     return Answer(error.status, error.headers, error.body, body, adapted, context, failure=failure)

@@ -25,7 +25,7 @@ class CacheHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 0.1
 
 
-def expected_price(candidate: Candidate, warm: bool, habits: CacheHabits) -> float | None:
+def expect_price(candidate: Candidate, warm: bool, habits: CacheHabits) -> float | None:
     """What a million tokens cost, in and out together.
 
     Of a warm cache the input is read. A cold one is written on the first turn and read on those that follow in time.

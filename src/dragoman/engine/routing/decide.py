@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.routing.cache_prices import CacheHabits, expected_price
+from dragoman.engine.routing.cache_prices import CacheHabits, expect_price
 from dragoman.engine.routing.candidates import Candidate, Decision, LeftOut
 from dragoman.engine.routing.needs import capable, needs_of
 from dragoman.engine.routing.router_model import PROMPT, parse_choice, question
@@ -69,11 +69,11 @@ class Routing:
         )
         able, self._unable = capable(healthy, self._needs)
         room, self._full = _with_room(able, pinned)
-        self._able = tuple(self._priced(one) for one in room)
+        self._able = tuple(self._price(one) for one in room)
         self._all = tuple(candidates)
 
-    def _priced(self, candidate: Candidate) -> Candidate:
-        price = expected_price(candidate, self._is_warm(candidate), self._policy.caches)
+    def _price(self, candidate: Candidate) -> Candidate:
+        price = expect_price(candidate, self._is_warm(candidate), self._policy.caches)
         return candidate if price == candidate.price else replace(candidate, price=price)
 
     @property
@@ -87,14 +87,14 @@ class Routing:
             raise NoHealthyModel(f"No healthy models available: {names}", hint="see /v1/health-status")
         pinned = self._find(self._pinned)
         if pinned is not None:
-            return self._decided(pinned, "it made the calls that are answered here", "the turn is pinned")
+            return self._decide(pinned, "it made the calls that are answered here", "the turn is pinned")
         if len(self._able) == 1:
-            return self._decided(self._able[0], "the only one that can answer", "there is one candidate")
+            return self._decide(self._able[0], "the only one that can answer", "there is one candidate")
         if self._policy.strategy is not Strategy.MODEL:
             return self._by_strategy()
         warm = self._warm()
         if warm is not None and not self._higher(warm):
-            return self._decided(warm, "its cache is warm, and none is rated higher", "the cache is warm")
+            return self._decide(warm, "its cache is warm, and none is rated higher", "the cache is warm")
         return RouterQuestion(
             question(self._conversation, self._able, self._policy.prompt, self._policy.context_messages)
         )
@@ -105,21 +105,21 @@ class Routing:
         chosen = None if answer is None else self._find(answer.model)
         if answer is None or chosen is None:
             why = _silence(text) if isinstance(text, Failure) else "the router model named no candidate"
-            return self._decided(self._find(self._policy.default) or self._able[0], f"{why}: the default is taken")
+            return self._decide(self._find(self._policy.default) or self._able[0], f"{why}: the default is taken")
         return self._unless_warm(chosen, answer.reasoning or "chosen by the router model")
 
     def _by_strategy(self) -> Decision:
         found, reason = order_candidates(self._able, self._policy.strategy, self._needs, self._chance)
         if self._policy.strategy is Strategy.WEIGHTED:
-            return self._decided(found[0], reason, others=found[1:])
+            return self._decide(found[0], reason, others=found[1:])
         return self._unless_warm(found[0], reason, found[1:])
 
     def _unless_warm(self, chosen: Candidate, reason: str, others: Sequence[Candidate] = ()) -> Decision:
         """While a cache is warm the session leaves its model only for one that is rated strictly higher."""
         warm = self._warm()
         if warm is None or warm is chosen or _is_higher(chosen, warm):
-            return self._decided(chosen, reason, others=others)
-        return self._decided(warm, f"its cache is warm; otherwise {chosen.name}: {reason}")
+            return self._decide(chosen, reason, others=others)
+        return self._decide(warm, f"its cache is warm; otherwise {chosen.name}: {reason}")
 
     def _warm(self) -> Candidate | None:
         """The session's model, if its provider still holds the conversation."""
@@ -137,7 +137,7 @@ class Routing:
     def _find(self, name: str) -> Candidate | None:
         return next((one for one in self._able if name and name in (one.name, one.target)), None)
 
-    def _decided(self, chosen: Candidate, reason: str, skipped: str = "", others: Sequence[Candidate] = ()) -> Decision:
+    def _decide(self, chosen: Candidate, reason: str, skipped: str = "", others: Sequence[Candidate] = ()) -> Decision:
         rest = tuple(others) or by_closeness(chosen, [one for one in self._able if one is not chosen])
         names = tuple(one.name for one in (chosen, *rest))[:MODELS_PER_REQUEST]
         return Decision(names, reason, self._left_out, skipped)

@@ -40,16 +40,16 @@ def find_session(ask: Ask) -> tuple[str, int]:
         if message.role is USER:
             words = _literals(message)
             mark = hash(words)
-            return named_session(ask) or _KEYS.get(mark) or _remember_key(message, words, mark), mark
-    return named_session(ask), 0
+            return find_named_session(ask) or _KEYS.get(mark) or _remember_key(message, words, mark), mark
+    return find_named_session(ask), 0
 
 
-def named_session(ask: Ask) -> str:
+def find_named_session(ask: Ask) -> str:
     """The id that the client gives its conversation; empty if it gives none."""
     members, headers = ask.members, ask.headers
-    if not _FIELDS.isdisjoint(members) and (given := _given(members)):
+    if not _FIELDS.isdisjoint(members) and (given := _find_given(members)):
         return given
-    in_metadata, by_user = _named_in(bytes(members["metadata"])) if "metadata" in members else ("", "")
+    in_metadata, by_user = _find_named(bytes(members["metadata"])) if "metadata" in members else ("", "")
     if in_metadata:
         return in_metadata
     for name in HEADERS:
@@ -59,10 +59,10 @@ def named_session(ask: Ask) -> str:
 
 
 @remembered
-def _named_in(raw: bytes) -> tuple[str, str]:
+def _find_named(raw: bytes) -> tuple[str, str]:
     """The ids that stand in metadata, and in the user's id there. An agent sends the same ones on every turn."""
     metadata = _plain(raw)
-    return (_given(metadata), _given(_user(metadata))) if isinstance(metadata, dict) else ("", "")
+    return (_find_given(metadata), _find_given(_user(metadata))) if isinstance(metadata, dict) else ("", "")
 
 
 def _remember_key(first: Message, words: bytes, mark: int) -> str:
@@ -100,7 +100,7 @@ def starts_anew(conversation: Conversation) -> bool:
     return last is not None and _text(last).strip().lower() in RESETS
 
 
-def _given(fields: Mapping[str, Any]) -> str:
+def _find_given(fields: Mapping[str, Any]) -> str:
     for name in FIELDS:
         value = _plain(fields.get(name))
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":

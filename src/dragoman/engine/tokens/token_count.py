@@ -82,10 +82,10 @@ def render_count(dialect: str, answer: bytes, figure: str) -> bytes | None:
     except (msgspec.DecodeError, KeyError):
         return None
     counting = registry.token_count(dialect)
-    return answer if figure == counting.figure and not counting.members else _rendered(counting, tokens)
+    return answer if figure == counting.figure and not counting.members else _render(counting, tokens)
 
 
-def estimated_count(dialect: str, request: CompiledRequest, known: Calibration | None = None) -> bytes:
+def estimate_count(dialect: str, request: CompiledRequest, known: Calibration | None = None) -> bytes:
     """An estimate of what would be sent, as a client's dialect has a count. `known`: how its model counts."""
     sent, model = request.conversation, request.facts.model
     if known is None or not can_be_estimated(sent):
@@ -93,8 +93,8 @@ def estimated_count(dialect: str, request: CompiledRequest, known: Calibration |
     else:
         scale = known.scale()
         tokens = max(1, round(scale.fixed + scale.per_estimate * estimate_tokens(sent, model)))
-    return _rendered(registry.token_count(dialect), tokens)
+    return _render(registry.token_count(dialect), tokens)
 
 
-def _rendered(counting: TokenCount, tokens: int) -> bytes:
+def _render(counting: TokenCount, tokens: int) -> bytes:
     return msgspec.json.encode({**counting.members, counting.figure: tokens})

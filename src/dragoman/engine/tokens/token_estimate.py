@@ -59,13 +59,13 @@ def _beyond_latin(text: str) -> float:
 def count_literal(content: bytes, weights: TokenWeights = USUAL_WEIGHTS) -> float:
     """About as many tokens as stand between the quotes of JSON literals. Of a long text only a part is looked at."""
     if len(content) <= _SAMPLE:
-        return count_text(_unescaped(content), weights)
+        return count_text(_unescape(content), weights)
     half = _SAMPLE // 2
-    seen = count_text(_unescaped(content[:half]), weights) + count_text(_unescaped(content[-half:]), weights)
+    seen = count_text(_unescape(content[:half]), weights) + count_text(_unescape(content[-half:]), weights)
     return seen * len(content) / _SAMPLE
 
 
-def _unescaped(content: bytes) -> str:
+def _unescape(content: bytes) -> str:
     """The text of a literal. A cut may have broken an escape: then only the usual ones are decoded."""
     try:
         return _decode(b'"' + content + b'"')

@@ -18,7 +18,7 @@ from dragoman.conversation.parts import Call, Opaque, Part
 from dragoman.conversation.provider_tools import Approval, ProviderTool, ProviderToolCodec, ToolRun
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.reasoning_restore import KeptParts
-from dragoman.engine.tool_runs.kept_runs import run_block, seen_run
+from dragoman.engine.tool_runs.kept_runs import restore_run, run_block
 from dragoman.engine.tool_runs.run_functions import server_function_name
 
 NOT_APPROVED = "not_approved"
@@ -140,10 +140,10 @@ class _SettledCalls:
             self._round.append(found.id)
         if found is not None and run is None:
             self._answers[found.id] = found
-        elif found is None and (done := self._made(part)) is not None:
+        elif found is None and (done := self._find_made(part)) is not None:
             self._came[done.approval] = done
 
-    def _made(self, part: Part) -> ToolRun | None:
+    def _find_made(self, part: Part) -> ToolRun | None:
         run = self._codec.parse_run(part) if type(part) is Opaque else None
         return run if run is not None and run.approval in self.asked else None
 
@@ -155,7 +155,7 @@ class _SettledCalls:
             found = self._codec.parse_approval(part) if type(part) is Opaque else None
             if found is not None and found.id in self._rounds:
                 parts += [run_block([self._pair(id) for id in self._rounds[found.id]])] if found.run is not None else []
-            elif (found is None or found.id not in self.asked) and self._made(part) is None:
+            elif (found is None or found.id not in self.asked) and self._find_made(part) is None:
                 parts.append(part)
         return (
             message
@@ -166,7 +166,7 @@ class _SettledCalls:
     def _pair(self, id: str) -> tuple[Call, ToolRun]:
         asked, answer, came = self.asked[id], self._answers.get(id), self._came.get(id)
         if came is not None:
-            return server_call(asked), seen_run(came, self._kept.get(came.id, ()))
+            return server_call(asked), restore_run(came, self._kept.get(came.id, ()))
         if answer is not None and not answer.is_given:
             return server_call(asked), AnsweredCall(asked, answer).denied()
         return server_call(asked), replace(asked, output=_IGNORED if answer is None else _LOST, error=NOT_APPROVED)

@@ -128,7 +128,7 @@ def _run_of(parts: KeptParts) -> KeptRun | None:
     return _decode(found.json) if found is not None else None
 
 
-def seen_run(run: ToolRun, kept: KeptParts) -> ToolRun:
+def restore_run(run: ToolRun, kept: KeptParts) -> ToolRun:
     """A run that the client brings back, with all that the model saw of it."""
     found = _run_of(kept)
     if found is None:

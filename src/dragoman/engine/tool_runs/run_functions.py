@@ -22,7 +22,7 @@ from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.plan import client_of, plan
-from dragoman.engine.tool_runs.tool_catalogue import deferred_tools, without_deferred
+from dragoman.engine.tool_runs.tool_catalogue import find_deferred, without_deferred
 from dragoman.profiles.profile import Target
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import find_strange_tools
@@ -114,7 +114,7 @@ def searchable_tool(
 ) -> RunnableTool | None:
     """The search of tools, if any are deferred: those of the request, and those of servers that are run."""
     servers = [one for one in runs if one.tool.server is not None and one.tool.server.deferred]
-    catalogue = (*deferred_tools(conversation.tools), *[tool for one in servers for tool in one.functions])
+    catalogue = (*find_deferred(conversation.tools), *[tool for one in servers for tool in one.functions])
     if not catalogue:
         return None
     return replace(runnable_tool(wanted), catalogue=catalogue)

@@ -29,13 +29,13 @@ _NAMED = 4
 """A word in a tool's name counts as much as so many words elsewhere."""
 
 
-def deferred_tools(tools: Iterable[Tool | NativeTool]) -> tuple[Tool, ...]:
+def find_deferred(tools: Iterable[Tool | NativeTool]) -> tuple[Tool, ...]:
     """The functions that are to be found by searching, those of namespaces too."""
     functions = [one for tool in tools for one in ((tool,) if isinstance(tool, Tool) else tool.meant or ())]
-    return tuple([_shown(one) for one in functions if is_deferred(one)])
+    return tuple([_show(one) for one in functions if is_deferred(one)])
 
 
-def _shown(tool: Tool) -> Tool:
+def _show(tool: Tool) -> Tool:
     """The tool as one that is not deferred."""
     assert tool.extras is not None
     return replace(tool, extras=tool.extras.without({DEFERRED}), at=-1)

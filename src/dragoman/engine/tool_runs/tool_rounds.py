@@ -156,10 +156,10 @@ class ToolRounds:
             _read_call(*by_key[block.kind], block, f"{round_key}.{number}") for number, block in enumerate(writer.calls)
         ]
         self._answered, self._unapproved = {}, []
-        wanted = [self._wanted(tool, call) for tool, _, call in self._asked]
+        wanted = [self._find_wanted(tool, call) for tool, _, call in self._asked]
         return RunTools(tuple([one for one in wanted if one is not None]), self._seconds_left())
 
-    def _wanted(self, tool: RunnableTool, call: ToolRun) -> WantedRun | None:
+    def _find_wanted(self, tool: RunnableTool, call: ToolRun) -> WantedRun | None:
         """The call to be run; None if it may not be, or need not be: then what came of it is known, or the client is
         asked about it."""
         limits, spent, most = self._limits, self._spent, tool.tool.most_uses
@@ -200,7 +200,7 @@ class ToolRounds:
             if id(asked) in unapproved:
                 continue
             done = came.get(asked.id) or FinishedCall(self._answered[asked.id])
-            run = self._bounded(done.run) if asked.id in came else done.run
+            run = self._limit_output(done.run) if asked.id in came else done.run
             pairs.append((call, run))
             self._spent["bytes"] += len((run.output or "").encode())
             self._spent["cost"] += done.cost
@@ -285,7 +285,7 @@ class ToolRounds:
         self.finished = tuple(finished)
         self._joined.opening += tuple(opening)
 
-    def _bounded(self, run: ToolRun) -> ToolRun:
+    def _limit_output(self, run: ToolRun) -> ToolRun:
         """The run with what the model reads of it, no longer than it may be."""
         output = run.output if run.output is not None else _words(run)
         most = min(self._limits.bytes, max(self._limits.total_bytes - int(self._spent["bytes"]), 0))

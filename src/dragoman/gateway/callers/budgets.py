@@ -39,7 +39,7 @@ async def hold(budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget,
 
 def estimate_cost(caller: Caller, tokens: int, route: TargetRoute[HttpDestination]) -> float:
     """What a request of so many tokens costs at least. Raises Refused for a model without a price."""
-    if (unpriced := _unpriced(route)) is not None:
+    if (unpriced := _find_unpriced(route)) is not None:
         refuse_unpriced(caller, f'"{unpriced.name}"')
     price = route.first.price  # None: only the provider knows it
     return price.cost(Usage(tokens)) if price is not None else 0.0
@@ -52,7 +52,7 @@ def refuse_unpriced(caller: Caller, what: str) -> None:
         raise Refused(Failure(FailureKind.PERMISSION, message + " of the key", 403, "model_without_price"))
 
 
-def _unpriced(route: TargetRoute[HttpDestination]) -> HttpDestination | None:
+def _find_unpriced(route: TargetRoute[HttpDestination]) -> HttpDestination | None:
     """A destination that may be asked, and of which nobody tells what it costs."""
     others = (one for reserved in route.reserved.values() for one in reserved)
     found = (one for one in (*route.destinations, *others) if not (one.price or one.target.facts.cost_header))

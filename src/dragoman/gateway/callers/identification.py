@@ -36,7 +36,7 @@ def identify(live: LiveConfig, inbound: Inbound) -> Caller:
             _may_come_from(server, "elsewhere")
         return OWNER
     clients, keys = live.clients, live.config.keys
-    client = clients.identify(inbound.key()) or _by_password(clients, inbound) or _signed_in(keys, inbound)
+    client = clients.identify(inbound.key()) or _by_password(clients, inbound) or _find_signed_in(keys, inbound)
     if client is None:
         raise Refused(Failure(FailureKind.AUTH, _WANTED if not inbound.key() else _UNKNOWN, 401))
     if client.key.expires is not None and client.is_expired(datetime.now(UTC)):
@@ -53,7 +53,7 @@ def _by_password(clients: Clients, inbound: Inbound) -> Client | None:
     return clients.identify(password) if password and is_own_page(inbound.headers) else None
 
 
-def _signed_in(keys: dict[str, ClientKey], inbound: Inbound) -> Client | None:
+def _find_signed_in(keys: dict[str, ClientKey], inbound: Inbound) -> Client | None:
     """Who signed in to the console with this browser. A page of another site cannot use that."""
     cookies = inbound.headers.get("cookie")
     if cookies is None or inbound.key() or not is_own_page(inbound.headers):

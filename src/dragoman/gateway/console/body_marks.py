@@ -58,7 +58,7 @@ def _marks(body: Any, rule: str, without: Callable[[str], bytes]) -> tuple[BodyM
         return ()
 
 
-def moved_marks(sent: bytes, places: Iterable[str], without: Callable[[str], bytes]) -> tuple[BodyMark, ...]:
+def find_moved_marks(sent: bytes, places: Iterable[str], without: Callable[[str], bytes]) -> tuple[BodyMark, ...]:
     """Where places of the client's request went. `without` compiles the request with one of them left out.
 
     For a rule that cannot be left out. If a place is missing, other rules repair what that breaks: then the bodies

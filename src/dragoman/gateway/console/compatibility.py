@@ -16,7 +16,7 @@ from dragoman.engine.library.adapt import read
 from dragoman.errors import DragomanError, RequestError, TargetError
 from dragoman.gateway.console.body_marks import keep_choice
 from dragoman.gateway.console.dry_runs import judge_dry_run, profile_destination
-from dragoman.gateway.console.explained_changes import ShownReport, shown_report
+from dragoman.gateway.console.explained_changes import ShownReport, show_report
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.upstream.destinations import HttpDestination
 
@@ -156,23 +156,23 @@ def _cell(live: LiveConfig, pattern: dict[str, Any], destination: HttpDestinatio
         exchange, sent = compile_offline(ask, destination, AnswerContext(model=destination.name))
     except RequestError as fault:
         return CompatibilityCell(verdict="refused", message=str(fault))
-    report = shown_report(sent.changes, exchange.target, live.profiles)
+    report = show_report(sent.changes, exchange.target, live.profiles)
     return CompatibilityCell(
         verdict=report.verdict,
         loses=report.loses,
         report=report if sent.changes else None,
-        unrepaired=_unrepaired(exchange, destination, report) if sent.changes else None,
+        unrepaired=_judge_unrepaired(exchange, destination, report) if sent.changes else None,
         repaired=judge_dry_run(destination, sent),
     )
 
 
-def _unrepaired(
+def _judge_unrepaired(
     exchange: Exchange[HttpDestination], destination: HttpDestination, report: ShownReport
 ) -> EmulatorVerdict | None:
     kept: dict[str, Any] = {}
     for one in report.rules:
         kept |= keep_choice(one.rule)
     try:
-        return judge_dry_run(destination, exchange.compiled_with(kept))
+        return judge_dry_run(destination, exchange.compile_with(kept))
     except DragomanError:
         return None

@@ -69,7 +69,7 @@ def config_view(live: LiveConfig, editable: bool, why_not: str) -> ConfigView:
     exists = path.is_file()
     current = live.file.current if live.file is not None else None
     saved = _saved(path)
-    if editable and (broken := _broken(saved, path)):
+    if editable and (broken := _find_fault(saved, path)):
         editable, why_not = False, broken
     if editable:
         text = without_secrets(saved)
@@ -91,7 +91,7 @@ def config_view(live: LiveConfig, editable: bool, why_not: str) -> ConfigView:
     )
 
 
-def _broken(text: str, path: Path) -> str:
+def _find_fault(text: str, path: Path) -> str:
     """Why a file cannot be edited here; empty if it can."""
     try:
         parse_tree(text, path.name)

@@ -18,7 +18,7 @@ from dragoman.engine.library.adapt import read
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import DragomanError, TargetError
 from dragoman.gateway.console.code_samples import ResendForm, resend_form
-from dragoman.gateway.console.explained_changes import ShownReport, compiled_report
+from dragoman.gateway.console.explained_changes import ShownReport, show_compiled
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.profiles.profile import Profiles
@@ -108,7 +108,7 @@ def _dry_run(
             configured=found is not None,
             path=sent.path,
             body=sent.body.decode("utf-8", "replace"),
-            report=compiled_report(exchange, sent, live.profiles),
+            report=show_compiled(exchange, sent, live.profiles),
             judged=judge_dry_run(destination, sent),
         )
     except DragomanError as fault:

@@ -17,7 +17,7 @@ from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.tool_runs.tool_rounds import TOOL_RUN
 from dragoman.errors import DragomanError
 from dragoman.gateway.console.code_samples import CodeSamples, ResendForm, code_samples, resend_form
-from dragoman.gateway.console.explained_changes import ShownReport, compiled_report, shown_report
+from dragoman.gateway.console.explained_changes import ShownReport, show_compiled, show_report
 from dragoman.gateway.records.recent_exchanges import MOST, RecentExchange
 from dragoman.gateway.services import Services
 from dragoman.store.journals.redaction import Redactor
@@ -117,9 +117,9 @@ def _of_memory(services: Services, recent: RecentExchange, root: str) -> Exchang
     sent = exchange.request if exchange is not None else None
     destination = exchange.destination if exchange is not None else None
     report = (
-        compiled_report(exchange, sent, services.live.profiles)
+        show_compiled(exchange, sent, services.live.profiles)
         if exchange is not None and sent is not None
-        else shown_report((), None, services.live.profiles)
+        else show_report((), None, services.live.profiles)
     )
     samples = (
         code_samples(recent.entry, ask.source, destination, root)
@@ -146,9 +146,9 @@ def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
     route = services.live.routes.find(entry.target)
     destination = route.first if route is not None else None
     if again is not None:
-        report = compiled_report(*again, services.live.profiles)
+        report = show_compiled(*again, services.live.profiles)
     else:
-        report = shown_report(
+        report = show_report(
             entry.read_changes(), destination.target if destination is not None else None, services.live.profiles
         )
     kept = entry.request is not None
@@ -253,7 +253,7 @@ def _sends(services: Services, recent: RecentExchange) -> tuple[ShownSend, ...]:
     for number, refused in enumerate(exchange.attempts.failures):
         at = recent.since_start(refused.at) if refused.at else recent.entry.duration
         times = min(began, at), at  # a wait may end a little early
-        failed = _failed_send(services.records.redactor, exchange, refused, times)
+        failed = _show_failed_send(services.records.redactor, exchange, refused, times)
         lesson = _lesson(lessons, exchange, number)
         found.append(replace(failed, waited=refused.waited, lesson=lesson))
         began = at + refused.waited
@@ -298,7 +298,7 @@ def _lesson(lessons: list[str], exchange: Exchange[HttpDestination], number: int
     return lessons.pop(0)
 
 
-def _failed_send(
+def _show_failed_send(
     redactor: Redactor,
     exchange: Exchange[HttpDestination],
     refused: AttemptFailed[HttpDestination],

@@ -23,9 +23,9 @@ from dragoman.gateway.console.body_marks import (
     MOST_RULES,
     BodyMark,
     MarkKind,
+    find_moved_marks,
     keep_choice,
     marks_of_rules,
-    moved_marks,
     without_place,
 )
 from dragoman.profiles.profile import Profiles, Target
@@ -83,7 +83,7 @@ class ShownReport(msgspec.Struct, frozen=True, kw_only=True):
     omitted: int
 
 
-def shown_report(
+def show_report(
     changes: Sequence[KeptChange],
     target: Target | None,
     profiles: Profiles,
@@ -97,7 +97,7 @@ def shown_report(
         loses=max((one.loses for one in changes), key=weight, default="nothing"),
         summary=fold(changes),
         rules=tuple(
-            _shown_rule(rule, of_rule, because.get(rule, ()), (marks or {}).get(rule, ()))
+            _show_rule(rule, of_rule, because.get(rule, ()), (marks or {}).get(rule, ()))
             for rule, of_rule in rules.items()
         ),
         changes=tuple(ShownChange(one.rule, one.at, one.did, one.loses, _kind(one)) for one in changes[:MOST_CHANGES]),
@@ -105,7 +105,7 @@ def shown_report(
     )
 
 
-def compiled_report(exchange: Exchange[HttpDestination], sent: CompiledRequest, profiles: Profiles) -> ShownReport:
+def show_compiled(exchange: Exchange[HttpDestination], sent: CompiledRequest, profiles: Profiles) -> ShownReport:
     """The report of a request that was compiled, with marks in the body that is sent."""
     rules: dict[str, list[Change]] = {}
     for one in sent.changes:
@@ -114,12 +114,12 @@ def compiled_report(exchange: Exchange[HttpDestination], sent: CompiledRequest, 
     for rule, changes in islice(rules.items(), MOST_RULES):
         places = [one.at for one in changes if one.before is not None and one.after is not None]
         if rule not in marks and places:
-            marks[rule] = moved_marks(sent.body, dict.fromkeys(places), partial(_without_place, exchange))
-    return shown_report(sent.changes, exchange.target, profiles, marks)
+            marks[rule] = find_moved_marks(sent.body, dict.fromkeys(places), partial(_without_place, exchange))
+    return show_report(sent.changes, exchange.target, profiles, marks)
 
 
 def _without_rule(exchange: Exchange[HttpDestination], rule: str) -> bytes:
-    return exchange.compiled_with(keep_choice(rule)).body
+    return exchange.compile_with(keep_choice(rule)).body
 
 
 def _without_place(exchange: Exchange[HttpDestination], at: str) -> bytes:
@@ -152,7 +152,7 @@ def _fitting(reason: Reason, changes: list[ReportedChange]) -> Reason:
     return reason if fits else replace(reason, says="", seen="")
 
 
-def _shown_rule(
+def _show_rule(
     rule: str, changes: list[ReportedChange], because: tuple[Reason, ...], marks: tuple[BodyMark, ...]
 ) -> ShownRule:
     known = BY_NAME.get(rule)

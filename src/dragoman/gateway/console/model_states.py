@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import msgspec
 
-from dragoman.config.model_lookup import listed_names
+from dragoman.config.model_lookup import list_shown_names
 from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.engine.routing.candidates import Decision
 from dragoman.gateway.models.health_checks import CheckResult
@@ -87,7 +87,7 @@ async def models_view(services: Services, viewer: Viewer) -> ModelsView:
 
 def _names(services: Services, totals: dict[str, Totals]) -> list[str]:
     """The models of the file, their fallbacks, and targets that were asked by their full names."""
-    listed = listed_names(services.live.config)[:MOST_MODELS]
+    listed = list_shown_names(services.live.config)[:MOST_MODELS]
     routes = [route for name in listed if (route := services.live.routes.find(name)) is not None]
     known = {route.first.name for route in routes}
     others = dict.fromkeys(one.name for route in routes for one in route.destinations)

@@ -15,7 +15,7 @@ from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredT
 from dragoman.dialects.dialect import Dialect
 from dragoman.gateway.callers.caller import Refused
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.gateway.state.stored_answers import removed_items
+from dragoman.gateway.state.stored_answers import find_removed
 from dragoman.gateway.state.stored_chains import find_turns, remove_stored
 from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses
 from dragoman.upstream.heavy_work import RequestWork
@@ -67,7 +67,7 @@ async def conversation(request: ServedRequest, vendor: Dialect, template: str) -
         turns = await find_turns(responses, caller, found.previous, most, is_named=True) if found.previous else []
         if turns is None:
             raise Refused(stored.unknown_answer(found.previous))
-        items = await _list(turns, form, removed_items(found), work)
+        items = await _list(turns, form, find_removed(found), work)
         if template == form.items_path:
             await outbound.whole(200, await work.run(partial(form.render_items, items, inbound.query)))
             return
@@ -101,7 +101,7 @@ async def _add(responses: StoredResponses, caller: str, id: str, found: StoredRe
 
 async def _remove(responses: StoredResponses, caller: str, id: str, found: StoredResponse, item: str) -> None:
     """Answers by themselves stay as they are: the conversation notes which of their items it does not have."""
-    removed = removed_items(found)
+    removed = find_removed(found)
     if len(removed) >= MOST_REMOVED:
         what = f"{MOST_REMOVED} items were removed from this conversation; begin a new one"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400))
@@ -119,9 +119,9 @@ async def _list(
 ) -> bytes:
     work.is_large = work.is_large or sum([turn.size for turn in turns]) > LARGE
     parts = [StoredTurn(turn.items, turn.response) for turn in turns]
-    return await work.run(partial(_left_items, form, parts, removed))
+    return await work.run(partial(_render_left, form, parts, removed))
 
 
-def _left_items(form: ConversationForm, turns: list[StoredTurn], removed: frozenset[str]) -> bytes:
+def _render_left(form: ConversationForm, turns: list[StoredTurn], removed: frozenset[str]) -> bytes:
     items = form.all_items(turns)
     return msgspec.json.encode([one for one in msgspec.json.decode(items) if one["id"] not in removed])

@@ -13,7 +13,7 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.library.report_summary import MODEL_HEADER
-from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
+from dragoman.engine.tokens.token_count import count_request, estimate_count, parse_count_request, render_count
 from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit
@@ -60,16 +60,16 @@ async def count(request: ServedRequest, dialect: str, model: str | None = None) 
             step = await dispatch.prepare()
             if not isinstance(step, Send):
                 raise Refused(step.failure)
-            counted = await _counted(services, step, first, dialect, credential)
+            counted = await _count(services, step, first, dialect, credential)
         if counted is not None:
             await outbound.whole(200, counted, [named])
             return
         known = services.store.calibrations.find(calibration_key(first.name, ask.conversation))
-        estimate = await work.run(partial(estimated_count, dialect, step.request, known))
+        estimate = await work.run(partial(estimate_count, dialect, step.request, known))
         await outbound.whole(200, estimate, [named, ESTIMATED])
 
 
-async def _counted(
+async def _count(
     services: Services,
     step: Send[HttpDestination],
     first: HttpDestination,

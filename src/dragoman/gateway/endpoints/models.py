@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from dragoman.config.model_lookup import asked_name
+from dragoman.config.model_lookup import find_asked_name
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import ListedModel, ModelListing
 from dragoman.dialects.registry import caller_dialect, model_listing
@@ -127,7 +127,7 @@ async def _describe(
 
 
 def _list(name: str, services: Services, entry: Entry | None = None) -> ListedModel:
-    behind = asked_name(services.live.config, name)
+    behind = find_asked_name(services.live.config, name)
     configured = services.live.config.models.get(behind)
     window = context_window(entry) if entry is not None else None
     if configured is None:

@@ -25,7 +25,7 @@ def _paths(vendor: Dialect, stored: StoredAnswers) -> tuple[str, ...]:
     return (stored.path, stored.items_path, *cancelling)
 
 
-async def stored_answer(request: ServedRequest, vendor: Dialect, template: str) -> None:
+async def serve_stored_answer(request: ServedRequest, vendor: Dialect, template: str) -> None:
     services, inbound, outbound, caller = request.services, request.inbound, request.outbound, request.caller
     stored = vendor.stored_answers
     assert stored is not None  # see `is_served`

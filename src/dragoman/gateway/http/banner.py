@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dragoman.config.model_lookup import listed_names
+from dragoman.config.model_lookup import list_shown_names
 from dragoman.config.schema.config_file import Config
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class GatewaySummary(msgspec.Struct, frozen=True):
 def summarise(config: Config, url: str, file: str | None, state: str = "memory", notice: str = "") -> GatewaySummary:
     return GatewaySummary(
         url,
-        listed_names(config),
+        list_shown_names(config),
         tuple(config.providers),
         keys=len(config.keys),
         workers=config.server.workers,

@@ -84,18 +84,18 @@ def _paths() -> dict[str, Any]:
     for route in ROUTES:
         if route.is_public:
             paths.setdefault(route.path, {}).setdefault(route.method.lower(), _operation(route))
-    return {**_unserved(), **paths}
+    return {**_describe_unserved(), **paths}
 
 
-def _unserved() -> dict[str, Any]:
+def _describe_unserved() -> dict[str, Any]:
     """Paths of the vendors' APIs that get a refusal which says what to do; some of them only while `state` is off."""
     paths: dict[str, Any] = {}
     for one in all_dialects():
-        kept = _kept(one)
+        kept = _find_kept(one)
         for unserved in one.unserved:
-            path, ids = _numbered(one.prefixes[0] + unserved.path)
+            path, ids = _number_ids(one.prefixes[0] + unserved.path)
             more = {"parameters": ids} if ids else {}
-            says, answers = f"Not served: {unserved.instead}", {_refused(one): _ERROR}
+            says, answers = f"Not served: {unserved.instead}", {_find_refusal(one): _ERROR}
             if unserved.path in kept:
                 says, answers = "Of what is kept here; not served while `state` is off", _KEPT
             operation = {"summary": says, "responses": answers, **more}
@@ -103,7 +103,7 @@ def _unserved() -> dict[str, Any]:
     return paths
 
 
-def _kept(one: Dialect) -> set[str]:
+def _find_kept(one: Dialect) -> set[str]:
     """The paths of a vendor's API for answers and conversations that are kept here."""
     stored, background, form = one.stored_answers, one.background, one.conversations
     paths = {stored.path, stored.items_path} if stored is not None else set()
@@ -111,13 +111,13 @@ def _kept(one: Dialect) -> set[str]:
     return paths | ({form.new_path, form.path, form.items_path, form.item_path} if form is not None else set())
 
 
-def _refused(one: Dialect) -> str:
+def _find_refusal(one: Dialect) -> str:
     """The status by which a vendor says that it does not serve a path."""
     failure = Failure(FailureKind.NOT_SERVED, "", 501)
     return str(one.answers.render_error(failure, AnswerContext())[0])
 
 
-def _numbered(path: str) -> tuple[str, list[dict[str, Any]]]:
+def _number_ids(path: str) -> tuple[str, list[dict[str, Any]]]:
     """The path with a name of its own for each id, as OpenAPI wants it."""
     names: list[str] = []
     while PLACEHOLDER in path:

@@ -98,7 +98,7 @@ def run(options: ServeOptions) -> int:
     """Serve until a signal. Raises InvalidConfig or ServeError before it listens."""
     profiles = own_profiles(options.profiles)
     file = ServedFile(options, profiles)
-    loaded, notice = _loaded(file, options)
+    loaded, notice = _load(file, options)
     if not loaded.config.providers:
         loaded, no_providers = _with_emulators(file, loaded)
         notice = notice or no_providers
@@ -131,7 +131,7 @@ def _note_ended(newest: NewestConfig, child: int, code: int) -> None:
     lines.flush()
 
 
-def _loaded(file: ServedFile, options: ServeOptions) -> tuple[Loaded, str]:
+def _load(file: ServedFile, options: ServeOptions) -> tuple[Loaded, str]:
     """The configuration. In setup mode a bad one is put right in the console, on this machine alone."""
     try:
         return file.load(), ""

@@ -83,7 +83,7 @@ class HealthChecker(msgspec.Struct, eq=False):
 
     async def check_all(self) -> tuple[CheckResult, ...]:
         """One round. Results of models that are gone go too."""
-        self._results = await self._checked(checked_models(self._configured()[0]))
+        self._results = await self._checked(find_checked_models(self._configured()[0]))
         return self.results
 
     async def check_again(self) -> None:
@@ -166,7 +166,7 @@ def retry_pauses(interval: float, first: float = FIRST_RETRY) -> Iterator[float]
         pause = min(pause * _RETRY_FACTOR, _LONGEST_RETRY)
 
 
-def checked_models(config: Config) -> tuple[str, ...]:
+def find_checked_models(config: Config) -> tuple[str, ...]:
     """The models that routes may choose."""
     named = [model for route in config.routes.values() for model in route.models]
     everything = find_candidates(config, AUTO) or ()

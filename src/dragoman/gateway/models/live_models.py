@@ -164,10 +164,10 @@ def _by_name(listed: Any) -> Mapping[str, Entry]:
     entries = listed.get("data") or listed.get("models") if isinstance(listed, dict) else listed
     if not isinstance(entries, list):
         return {}
-    return dict(islice(_named(entry for entry in entries if isinstance(entry, dict)), MOST_MODELS))
+    return dict(islice(_find_named(entry for entry in entries if isinstance(entry, dict)), MOST_MODELS))
 
 
-def _named(entries: Iterable[dict[str, Any]]) -> Iterable[tuple[str, Entry]]:
+def _find_named(entries: Iterable[dict[str, Any]]) -> Iterable[tuple[str, Entry]]:
     for entry in entries:
         name = entry.get("id") or entry.get("name")
         if isinstance(name, str) and len(name) <= _LONGEST_NAME:

@@ -61,7 +61,7 @@ class ModelLimiter:
     async def book(self, destination: HttpDestination, ask: Ask) -> SendBooking | Failure:
         limits = destination.rate_limits
         assert limits is not None
-        return await self.book_tokens(SendBooking(destination, *_wanted(limits, ask)), limits)
+        return await self.book_tokens(SendBooking(destination, *_estimate(limits, ask)), limits)
 
     async def book_tokens(self, booking: SendBooking, limits: ModelRateLimits) -> SendBooking | Failure:
         """Book a send whose tokens are known, after a wait if that is configured; or why there is no room."""
@@ -130,7 +130,7 @@ class ModelLimiter:
         return Failure(FailureKind.RATE_LIMIT, what, 429, CODE, retry_after=wait)
 
 
-def _wanted(limits: ModelRateLimits, ask: Ask) -> tuple[int, int]:
+def _estimate(limits: ModelRateLimits, ask: Ask) -> tuple[int, int]:
     """The tokens to book: input by estimate if it is limited, and the reserve for output."""
     counted = limits.input_tokens_per_minute is not None
     tokens = reserved_tokens(ask.conversation, ask.known) if counted else 0

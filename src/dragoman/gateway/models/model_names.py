@@ -14,7 +14,7 @@ from dragoman.config.model_lookup import (
     find_candidates,
     find_family,
     is_pattern,
-    listed_names,
+    list_shown_names,
     match_pattern,
 )
 from dragoman.conversation.failures import Failure, FailureKind
@@ -80,7 +80,7 @@ async def visible_names(
     providers; without any models in the file, the models of all providers. `credential`: the caller's own.
     """
     config, listing = services.live.config, model_listing(client)
-    found: dict[str, Entry | None] = dict.fromkeys((*listed_names(config), *config.routes))
+    found: dict[str, Entry | None] = dict.fromkeys((*list_shown_names(config), *config.routes))
     if config.models:
         found |= await _expand(services, listing.timeout, credential)
     else:
@@ -189,14 +189,14 @@ def _find_near(services: Services, caller: Caller, name: str) -> list[str]:
     return [f'"{lowered[one]}"' for one in close]
 
 
-def _offered_names(services: Services) -> Iterator[str]:
+def _list_offered(services: Services) -> Iterator[str]:
     """What the configured providers are known to run."""
     for name, provider in services.live.config.providers.items():
         yield from offered_names(provider.profile or name)
 
 
 def _askable(services: Services, caller: Caller) -> Iterator[str]:
-    names: Iterable[str] = (*listed_names(services.live.config), *services.live.config.routes)
+    names: Iterable[str] = (*list_shown_names(services.live.config), *services.live.config.routes)
     if not services.live.config.models:
-        names = (*names, *services.models.lists.known_names(), *_offered_names(services))
+        names = (*names, *services.models.lists.known_names(), *_list_offered(services))
     return (name for name in names if caller.client is None or caller.client.may_ask(name))

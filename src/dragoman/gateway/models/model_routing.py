@@ -11,7 +11,7 @@ from random import random
 
 from msgspec.structs import replace
 
-from dragoman.config.model_lookup import asked_name, find_candidates
+from dragoman.config.model_lookup import find_asked_name, find_candidates
 from dragoman.config.schema.config_file import Config
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
@@ -39,7 +39,7 @@ ROUTER = "router"
 
 async def choose_model(services: Services, caller: Caller, ask: Ask, name: str, request_id: str) -> RoutedRequest:
     """The destinations for a request to a route. Raises Refused and NoHealthyModel."""
-    name = asked_name(services.live.config, name)
+    name = find_asked_name(services.live.config, name)
     names = find_candidates(services.live.config, name) or ()
     services.models.checks.note_request()
     allowed = [one for one in names if caller.client is None or caller.client.may_ask(one)]
@@ -71,7 +71,7 @@ class _Choice:
             self._ask.conversation,
             candidates,
             route_policy(self._config, self._name),
-            pinned=await self._pinned(),
+            pinned=await self._find_pinned(),
             last=await self._last_use(owner),
             chance=random(),  # noqa: S311 - it spreads requests, nothing is hidden
         )
@@ -80,7 +80,7 @@ class _Choice:
             found = routing.answered(await self._ask_router(found))
         return RoutedRequest(_join(services.live.routes, found.models), found, self._session, self._turns[0])
 
-    async def _pinned(self) -> str:
+    async def _find_pinned(self) -> str:
         """The model that made the calls which this turn answers."""
         turn = self._turns[1]
         if not turn or not self._config.pin_tool_results:

@@ -126,7 +126,7 @@ class ServerProbes:
             self._looked[destination.name] = time.monotonic() + min(self.look_seconds, _OTHERS_SECONDS)
             return
         try:
-            await self._keep(destination, mark, await self._found(destination, source))
+            await self._keep(destination, mark, await self._find(destination, source))
         except BaseException:
             await self._leases.release(lease)
             raise
@@ -148,7 +148,7 @@ class ServerProbes:
         stated = msgspec.json.encode((sorted(entries), entry, template), order="sorted")
         return f"{PROBE}-{sha256(stated).hexdigest()[:16]}"
 
-    async def _found(self, destination: HttpDestination, source: TemplateSource | None) -> AskedServer:
+    async def _find(self, destination: HttpDestination, source: TemplateSource | None) -> AskedServer:
         """What the template says; if there is none, or it takes no conversation, what the server says."""
         from dragoman.probe.live.asked_server import run_template
 

@@ -173,13 +173,13 @@ class Metrics:
         self._targets: set[str] = set()
 
     def request(self, dialect: str, target: str, status: int) -> None:
-        self._counts[REQUESTS.name][dialect, self._known_target(target), str(status)] += 1
+        self._counts[REQUESTS.name][dialect, self._limit_target(target), str(status)] += 1
 
     def add(self, entry: Entry, changes: Mapping[str, int]) -> None:
         """A request to a model: its tokens, its cost, its times, and the changes by rule."""
         target = entry.target
         if target not in self._targets:
-            target = self._known_target(target)
+            target = self._limit_target(target)
         sums = self._sums[entry.client_dialect, target, entry.status, entry.estimated, entry.reported_cost]
         sums.requests += 1
         sums.input += entry.input_tokens
@@ -216,13 +216,13 @@ class Metrics:
         messages[target, "shortened"] += figures.shortened
 
     def failed(self, target: str, kind: str) -> None:
-        self._counts[FAILURES.name][self._known_target(target), kind] += 1
+        self._counts[FAILURES.name][self._limit_target(target), kind] += 1
 
     def rate_limited(self, target: str, limit: str, outcome: str) -> None:
-        self._counts[FULL.name][self._known_target(target), limit, outcome] += 1
+        self._counts[FULL.name][self._limit_target(target), limit, outcome] += 1
 
     def learnt(self, target: str, lesson: str) -> None:
-        self._counts[LEARNT.name][self._known_target(target), lesson] += 1
+        self._counts[LEARNT.name][self._limit_target(target), lesson] += 1
 
     def snapshot(self, others: Mapping[str, float], marks: Mapping[str, Labels] | None = None) -> MetricsSnapshot:
         """All values now. `others` are those that are not counted here, by the name of their family.
@@ -266,7 +266,7 @@ class Metrics:
         histogram.total += seconds
         histogram.counts[bisect_left(bounds, seconds)] += 1
 
-    def _known_target(self, target: str) -> str:
+    def _limit_target(self, target: str) -> str:
         """Limits the number of targets, because clients may send any model name. Further ones count as "other"."""
         if target in self._targets:
             return target

@@ -52,22 +52,22 @@ def _done(result: object) -> str:
     return "done"
 
 
-def _found(result: object) -> str:
+def _describe(result: object) -> str:
     return "hit" if result else "miss"
 
 
 _NOTED: dict[str, dict[str, Describe]] = {
-    "vault": {"put": _done, "find": _found},
+    "vault": {"put": _done, "find": _describe},
     "limits": {"reserve": lambda verdict: type(verdict).__name__.lower()},
     "budgets": {"reserve": lambda verdict: "exhausted" if isinstance(verdict, Exhausted) else "allowed"},
-    "pins": {"put": _done, "find": _found, "forget": _done},
-    "summaries": {"put": _done, "find": _found},
+    "pins": {"put": _done, "find": _describe, "forget": _done},
+    "summaries": {"put": _done, "find": _describe},
     "responses": {
         "put": _done,
-        "swap": _found,
-        "find": _found,
-        "find_latest": _found,
-        "find_link": _found,
+        "swap": _describe,
+        "find": _describe,
+        "find_latest": _describe,
+        "find_link": _describe,
         "forget": _done,
     },
 }

@@ -25,9 +25,9 @@ from dragoman.dialects.dialect import AnswerContext, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.history.carried_summary import (
+    count_replaced,
     has_words,
     is_whole_summary,
-    replaced_units,
     stand_in,
     summary_parts,
     summary_question,
@@ -171,7 +171,7 @@ async def answer_with_summary(
     item = compaction.form.render_item(secrets.token_hex(25), carried, sealed, way)
     block = Opaque(_KIND, item, Origin(record.dialect))
     if way is CompactionWay.THRESHOLD and not compaction.ask.pauses:
-        units = await work.run(partial(replaced_units, ask.conversation))
+        units = await work.run(partial(count_replaced, ask.conversation))
         prefix = PrefixSummary(made.text, len(ask.conversation.messages))
         record.carried = CarriedBlock(block, UsedSummary(units, prefix) if units else None)
         return False

@@ -103,7 +103,7 @@ async def replace_ids(
                 partial(stored.render_whole, body, (), bool(own[0]))
             )
         question, own = replace(question, previous=found.previous), (own[0], "")  # no provider knows it
-        removed = removed_items(found)
+        removed = find_removed(found)
     referring = _ReferringRequest(services, caller, stored, question, own)
     if question.references:
         body = await referring.put_items(body)
@@ -115,7 +115,7 @@ def _takes_one_of_them(facts: Facts) -> bool:
     return facts.instructions_with_previous is Stance.REFUSES
 
 
-def removed_items(conversation: StoredResponse) -> frozenset[str]:
+def find_removed(conversation: StoredResponse) -> frozenset[str]:
     """The ids of the items that were removed from a conversation."""
     return frozenset(msgspec.json.decode(conversation.items, type=list[str])) if conversation.items else _NONE
 

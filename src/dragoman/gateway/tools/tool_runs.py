@@ -139,7 +139,7 @@ class GatewayTools:
         if done.error:
             return replace(done, error="unavailable", code=0)
         found = await asyncio.to_thread(find_pages, done.output or "")
-        pages = _allowed_pages(found, tool)[: config.results]
+        pages = _filter_pages(found, tool)[: config.results]
         if pages or tool.allowed_domains or tool.blocked_domains:  # what is not allowed may not be read either
             return replace(done, output=render_pages(pages), pages=pages)
         return done
@@ -237,7 +237,7 @@ def _text_of(arguments: dict[str, Any], name: str) -> str:
     return value
 
 
-def _allowed_pages(pages: Iterable[FoundPage], tool: ProviderTool) -> tuple[FoundPage, ...]:
+def _filter_pages(pages: Iterable[FoundPage], tool: ProviderTool) -> tuple[FoundPage, ...]:
     allowed, blocked = tool.allowed_domains, tool.blocked_domains
     return tuple([page for page in pages if is_allowed_page(page.url, allowed, blocked)])
 

@@ -86,7 +86,7 @@ class WebAccess:
                 found = msgspec.json.decode(await answer.read(_ANSWER), type=_SearxAnswer).results
         except (TransportFailure, msgspec.DecodeError) as failure:
             raise WebFailed("unavailable", "The search engine does not answer as it should.") from failure
-        pages = [_found_page(one, one.url) for one in found if one.url]  # those without are facts and figures
+        pages = [_make_page(one, one.url) for one in found if one.url]  # those without are facts and figures
         shown = [page for page in pages if is_allowed_page(page.url, tool.allowed_domains, tool.blocked_domains)]
         return tuple(shown[: config.results])
 
@@ -121,7 +121,7 @@ class WebAccess:
         return self._public
 
 
-def _found_page(found: _SearxResult, url: str) -> FoundPage:
+def _make_page(found: _SearxResult, url: str) -> FoundPage:
     text = " ".join((found.content or "")[:_LONGEST_TEXT].split())
     return FoundPage(url[:_LONGEST_URL], (found.title or "")[:300], text, (found.publishedDate or "")[:40])
 

@@ -161,8 +161,8 @@ def _question(say: Phrases, fact: str, asks: str, how: Asked, number: int) -> Qu
         settles=fact if how.values == STANCES else "",
         accepted=Outcome({fact: how.values[0]}),
         refused=Outcome({fact: how.values[1]}),
-        words=(*how.words, *_named(how), *say.words.get(fact, ())),
-        after=tuple(name for name in (*_needed(say, fact, how, topic), *how.after) if name != id),
+        words=(*how.words, *_find_names(how), *say.words.get(fact, ())),
+        after=tuple(name for name in (*_find_needed(say, fact, how, topic), *how.after) if name != id),
         often_refused=how.often,
     )
 
@@ -182,7 +182,7 @@ def _tool(say: Phrases, line: str) -> JsonObject:
     return say.tool(name, "" if odd == '""' else "Look up.", None if odd == "-" else SCHEMA)
 
 
-def _named(how: Asked) -> Iterator[str]:
+def _find_names(how: Asked) -> Iterator[str]:
     """The names in a script: of roles that are unusual, of fields and of tools."""
     for line in how.script.split("; "):
         role = line.partition(" ")[0]
@@ -192,7 +192,7 @@ def _named(how: Asked) -> Iterator[str]:
     yield from dict.fromkeys(re.findall(r"[\w.]+", how.tools))
 
 
-def _needed(say: Phrases, fact: str, how: Asked, topic: Topic) -> Iterator[str]:
+def _find_needed(say: Phrases, fact: str, how: Asked, topic: Topic) -> Iterator[str]:
     """The questions on which one builds: whether there may be what its script has beside the odd thing."""
     if topic is Topic.TOOLS:
         yield "tools"

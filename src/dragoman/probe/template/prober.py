@@ -31,7 +31,7 @@ from dragoman.probe.template.trials import (
     Trial,
     body,
     declared_trials,
-    marked_words,
+    find_marked_words,
     reasoning_trial,
     tool,
 )
@@ -257,7 +257,7 @@ class TemplateProber:
             self._prompts.parses = parses
             forms = [replace(form, listed=self._forms.listed) for _, form in _BLANKS]
             renderings = [self._prompts.make(_history(form, tools)) for form in forms]
-            words = (*marked_words(_history(self._forms, tools)), "lookup")
+            words = (*find_marked_words(_history(self._forms, tools)), "lookup")
             fit = [index for index, rendering in enumerate(renderings) if _carries(rendering, words)]
             tried += [rendering for index, rendering in enumerate(renderings) if index not in fit]
             if fit and _BLANKS[fit[0]][0]:
@@ -341,7 +341,7 @@ class TemplateProber:
 def _verdict(rendering: Rendering, trial: Trial, asked: Body) -> Verdict:
     if rendering.prompt is None:
         return Verdict.REFUSED
-    lost = any(word not in rendering.prompt for word in marked_words(asked))
+    lost = any(word not in rendering.prompt for word in find_marked_words(asked))
     printed = any(word in rendering.prompt for word in trial.never)
     return Verdict.DROPPED if lost or printed else Verdict.ACCEPTED
 

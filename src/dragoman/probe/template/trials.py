@@ -106,7 +106,7 @@ def body(*messages: Mapping[str, Any], tools: tuple[Body, ...] = ()) -> Body:
     return made | {"tools": list(tools)} if tools else made
 
 
-def marked_words(request: Body) -> frozenset[str]:
+def find_marked_words(request: Body) -> frozenset[str]:
     """The words of a request that must be in the prompt."""
     return frozenset(_MARKED.findall(msgspec.json.encode(request).decode()))
 

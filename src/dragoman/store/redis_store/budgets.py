@@ -92,7 +92,7 @@ class RedisBudgets:
     async def reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
         is_sent, number = self._link.ready, self._next_number()
         reservation = _Reservation(Booking(key, periods, amount), number)
-        if self._outage is not None and (full := self._exhausted_while_settling(reservation.booking)) is not None:
+        if self._outage is not None and (full := self._find_exhausted_while_settling(reservation.booking)) is not None:
             return full
         command = self._command("reserve", number, reservation.booking)
         try:
@@ -149,14 +149,14 @@ class RedisBudgets:
     def _alone(self, reservation: _Reservation) -> Spending | Exhausted:
         """Decide by what was last known: of what was left then, this replica may spend its share."""
         booking = reservation.booking
-        full = self._exhausted(booking, self._known, self._own)
+        full = self._find_exhausted(booking, self._known, self._own)
         reservation.admitted = full is None
         if full is None:
             _add(self._own, booking, booking.amount)
         self._correct(reservation)
         return full if full is not None else self._spending(booking.key, booking.periods)
 
-    def _exhausted(self, booking: Booking, of_all: Amounts, of_this: Amounts) -> Exhausted | None:
+    def _find_exhausted(self, booking: Booking, of_all: Amounts, of_this: Amounts) -> Exhausted | None:
         known, own = of_all.get(booking.key, {}), of_this.get(booking.key, {})
         for one in booking.periods:
             if one.limit is None:
@@ -167,7 +167,7 @@ class RedisBudgets:
                 return Exhausted(one, before + mine)
         return None
 
-    def _exhausted_while_settling(self, booking: Booking) -> Exhausted | None:
+    def _find_exhausted_while_settling(self, booking: Booking) -> Exhausted | None:
         """A refusal by what was known before Redis was away: others may have spent as much, and not told yet."""
         outage = self._outage
         if outage is None or not self._steady() < outage.until:
@@ -175,7 +175,7 @@ class RedisBudgets:
             return None
         if not outage.concerns(booking.key):
             return None
-        return self._exhausted(booking, outage.known, outage.own)
+        return self._find_exhausted(booking, outage.known, outage.own)
 
     async def _late_reply(self, reservation: _Reservation, command: bytes) -> Any:
         """What a slow Redis says after all, if this replica does not know what was spent. None: it decides alone."""
@@ -239,9 +239,9 @@ class RedisBudgets:
 
     def _send(self, number: int, booking: Booking) -> None:
         command = self._command("resolve" if booking.about else "add", number, booking)
-        self._link.post(command, partial(self._booked, number))
+        self._link.post(command, partial(self._note_booked, number))
 
-    def _booked(self, number: int, reply: Any) -> None:
+    def _note_booked(self, number: int, reply: Any) -> None:
         """Redis has it; if the connection was lost, it is sent again when there is a new one."""
         if reply is None:
             return

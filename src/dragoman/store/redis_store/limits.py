@@ -96,7 +96,7 @@ class RedisLimits:
     # Alone.
 
     def _alone(self, key: str, ticket: CountTicket) -> Allowed | Limited:
-        known = self._known(key, self._copies, self._unsent, *self._on_their_way.get(key, (0, 0)))
+        known = self._find_known(key, self._copies, self._unsent, *self._on_their_way.get(key, (0, 0)))
         verdict = decide_alone(known, ticket, self._steady(), self._replicas.sharers)
         ticket.granted = isinstance(verdict, Allowed)
         if ticket.granted and ticket.counted is None:
@@ -112,11 +112,11 @@ class RedisLimits:
             return None
         if not outage.concerns(key):
             return None
-        known = self._known(key, outage.copies, outage.alone)
+        known = self._find_known(key, outage.copies, outage.alone)
         verdict = decide_alone(known, ticket, now, self._replicas.sharers)
         return verdict if isinstance(verdict, Limited) else None
 
-    def _known(
+    def _find_known(
         self, key: str, copies: CopiedCounts, alone: RateWindows, requests: int = 0, tokens: int = 0
     ) -> KnownUse:
         return KnownUse(copies.used(key), copies.ahead(key), alone.tally(key), requests, tokens)

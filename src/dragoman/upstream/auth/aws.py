@@ -76,7 +76,7 @@ class _CredentialChain:
     def fetch(self) -> Fetched[AwsKeys]:
         if not self._account and (keys := _keys_of_environment()) is not None:
             return Fetched(keys)
-        found = self._found = self._found or _found_by_botocore(self._account)
+        found = self._found = self._found or _find_by_botocore(self._account)
         try:
             frozen = found.get_frozen_credentials()
         except Exception as fault:  # botocore raises errors of many libraries here
@@ -93,7 +93,7 @@ def _keys_of_environment() -> AwsKeys | None:
     return AwsKeys(access, secret, os.environ.get("AWS_SESSION_TOKEN", "")) if access and secret else None
 
 
-def _found_by_botocore(account: str) -> Credentials:
+def _find_by_botocore(account: str) -> Credentials:
     try:
         from botocore.exceptions import BotoCoreError
         from botocore.session import Session

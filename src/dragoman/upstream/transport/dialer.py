@@ -49,9 +49,9 @@ class Dialer:
             if proxy is None:
                 return await self._direct(origin, make)
             if self._guard is not None and is_address(origin.host):  # the proxy resolves names and decides about them
-                await self._allowed_addresses(origin, self._guard)
+                await self._find_addresses(origin, self._guard)
             if origin.secure:
-                return await self._tunnelled(origin, proxy, make)
+                return await self._open_tunnel(origin, proxy, make)
             return (await self._reach_proxy(origin, proxy, make))[1]
         except TransportFailure:
             raise
@@ -59,13 +59,13 @@ class Dialer:
             raise _failure(origin, error) from error
 
     async def _direct(self, origin: HttpOrigin, make: Callable[[], _P]) -> _P:
-        hosts = [origin.host] if self._guard is None else await self._allowed_addresses(origin, self._guard)
+        hosts = [origin.host] if self._guard is None else await self._find_addresses(origin, self._guard)
         for host in hosts[:-1]:
             with contextlib.suppress(OSError):
                 return (await self._reach(origin, make, host))[1]
         return (await self._reach(origin, make, hosts[-1]))[1]
 
-    async def _allowed_addresses(self, origin: HttpOrigin, guard: Guard) -> list[str]:
+    async def _find_addresses(self, origin: HttpOrigin, guard: Guard) -> list[str]:
         """The addresses of a host. Raises if one of them is not allowed."""
         loop = asyncio.get_running_loop()
         known = await loop.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
@@ -101,7 +101,7 @@ class Dialer:
             where = f"proxy {proxy.origin} for {origin}"
             raise ProxyFailed(where, f"it cannot be reached ({_reason(error)})", "Check HTTP(S)_PROXY") from error
 
-    async def _tunnelled(self, origin: HttpOrigin, proxy: Proxy, make: Callable[[], _P]) -> _P:
+    async def _open_tunnel(self, origin: HttpOrigin, proxy: Proxy, make: Callable[[], _P]) -> _P:
         raw, tunnel = await self._reach_proxy(origin, proxy, lambda: Tunnel(proxy, origin))
         try:
             await tunnel.opened

@@ -64,7 +64,7 @@ class AdaptTask(msgspec.Struct, frozen=True):
     diff: bool
 
     def run(self, item: RequestItem) -> AdaptOutcome:
-        context = resolved_context(self, quiet=True)
+        context = resolve_context(self, quiet=True)
         try:
             body = item.valid_body()
             adapted = context.compile(body, item.source(self.source), self.stream)
@@ -81,7 +81,7 @@ class AdaptTask(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=2)
-def resolved_context(task: AdaptTask, quiet: bool) -> CompileContext:
+def resolve_context(task: AdaptTask, quiet: bool) -> CompileContext:
     """The target and options of a task; resolved once in each process."""
     choices = parse_choices(task.profiles, task.rules, task.config, quiet)
     return compile_context(
@@ -143,8 +143,8 @@ def adapt(*, file: str, quiet: bool, details: bool, jobs: int, lines: bool, **ch
     if task.stop_after and task.stop_after not in BY_NAME:
         unknown = f'no rule is called "{task.stop_after}". {nearest_first(task.stop_after, BY_NAME)}'
         raise OptionError(unknown, at="--stop-after")
-    resolved_context.cache_clear()  # its files may have changed since the last call in this process
-    target = resolved_context(task, quiet=False).name
+    resolve_context.cache_clear()  # its files may have changed since the last call in this process
+    target = resolve_context(task, quiet=False).name
     with open_requests(file, lines, task.source) as opened:
         if not quiet:
             print_format(opened, task.source)

@@ -75,7 +75,7 @@ def _further(words: tuple[str, ...], known: Profiles, as_json: bool) -> int:
     wanted = _FURTHER[words[0]]
     if len(words) != len(wanted) + 1:
         raise OptionError(f"{words[0]} takes {' and '.join(wanted)}", at="profiles")
-    found = [named_target(word, known) for word in words[1:]]
+    found = [find_named_target(word, known) for word in words[1:]]
     if words[0] == "diff":
         return show_difference(*(target for target, _ in found), as_json=as_json)
     from dragoman.cli.profile_laws import show_laws
@@ -83,7 +83,7 @@ def _further(words: tuple[str, ...], known: Profiles, as_json: bool) -> int:
     return show_laws(*found[0], as_json=as_json)
 
 
-def named_target(word: str, known: Profiles) -> tuple[Target, Profiles]:
+def find_named_target(word: str, known: Profiles) -> tuple[Target, Profiles]:
     """The target of PROFILE[/MODEL] or FILE.toml[:PROFILE/MODEL], and the profiles among which it is known."""
     file, _, name = word.partition(".toml:")
     if not name and not word.endswith(".toml"):

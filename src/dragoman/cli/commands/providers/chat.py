@@ -85,7 +85,7 @@ def _open(runner: asyncio.Runner, given: GivenConfig) -> Iterator[Services]:
 
 def _first_model(services: Services) -> str:
     """The model of a user who names none: the default, else the first of the file, else a usual one of a provider."""
-    from dragoman.config.model_lookup import listed_names
+    from dragoman.config.model_lookup import list_shown_names
     from dragoman.emulation.emulator_fallback import MODELS
 
     config = services.live.config
@@ -94,7 +94,7 @@ def _first_model(services: Services) -> str:
         for name, provider in config.providers.items()
         if (profile := provider.profile or name) in MODELS
     ]
-    found = [*filter(None, [config.default_model]), *listed_names(config), *usual]
+    found = [*filter(None, [config.default_model]), *list_shown_names(config), *usual]
     if not found:
         raise click.UsageError(f"name a model: {next(iter(config.providers), 'PROVIDER')}/MODEL")
     return found[0]

@@ -203,7 +203,7 @@ async def _ask(wanted: _Wanted, budget: ProbeBudget, state_path: Path | None, re
     redactor = Redactor([wanted.key] if wanted.key else [])
     async with Transport() as transport:
         found = await find_server(wanted.sought, transport, min(_FIND_SECONDS, budget.seconds))
-        inquiry = Inquiry(found.server.asked, _known(found, state_path) if resume else ())
+        inquiry = Inquiry(found.server.asked, _read_known(found, state_path) if resume else ())
         _announce(found, budget)
 
         def note(request: ProbeRequest, failure: Failure | None) -> None:
@@ -236,7 +236,7 @@ def _state_path(out: Path | None) -> Path | None:
     return None if out is None else out.with_suffix(".probe.json")
 
 
-def _known(found: FoundServer, state_path: Path | None) -> tuple[ProbeFinding, ...]:
+def _read_known(found: FoundServer, state_path: Path | None) -> tuple[ProbeFinding, ...]:
     if state_path is None or not state_path.is_file():
         return ()
     return parse_state(state_path.read_bytes(), str(state_path), found.server.url, found.server.model).findings
@@ -265,12 +265,12 @@ def _profile(name: str, wanted: _Wanted, probed: _Probed) -> FoundProfile:
         url=probed.found.base,
         dialect=probed.asked.name,
         model=probed.found.server.model,
-        key=_found_key(wanted, probed.asked.name),
+        key=_find_key(wanted, probed.asked.name),
         remarks=remarks,
     )
 
 
-def _found_key(wanted: _Wanted, dialect: str) -> Key | None:
+def _find_key(wanted: _Wanted, dialect: str) -> Key | None:
     form = _usual_key(dialect) if wanted.target is None else wanted.target.profile.key
     return replace(form, env=wanted.key_env) if wanted.key_env else None
 

@@ -15,7 +15,7 @@ from dragoman.conversation.replies import Usage
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.compiler import compile_ask
 from dragoman.engine.exchange.destination import Destination
-from dragoman.engine.history.session_turns import SentTurn, SessionTurns, blame, find_break, shared_tokens
+from dragoman.engine.history.session_turns import SentTurn, SessionTurns, blame, count_shared_tokens, find_break
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.library.adapt import BUILTIN, read
 from dragoman.errors import MalformedRequest, RequestError, TargetError
@@ -128,5 +128,5 @@ def _estimate(before: SentTurn | None, request: CompiledRequest, target: str) ->
     """As if the provider kept every prompt, and read all that stays the same."""
     total = int(estimate_tokens(request.conversation, request.facts.model))
     is_known = before is not None and before.target == target
-    shared = min(shared_tokens(before, request), total) if before is not None and is_known else 0
+    shared = min(count_shared_tokens(before, request), total) if before is not None and is_known else 0
     return Usage(total, 0, shared, total - shared)

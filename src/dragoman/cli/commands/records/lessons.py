@@ -57,7 +57,7 @@ def _show(found: list[LessonRecord], as_json: bool) -> None:
         click.echo("nothing has been learnt")
         return
     rows = [
-        (one.target, one.name, msgspec.json.encode(one.facts).decode(), _holder(one), _left(one.expires))
+        (one.target, one.name, msgspec.json.encode(one.facts).decode(), _holder(one), _tell_left(one.expires))
         for one in found
     ]
     print_table(("target", "lesson", "facts", "holds for", "expires in"), rows)
@@ -67,6 +67,6 @@ def _holder(record: LessonRecord) -> str:
     return "all" if record.confirmed else record.caller or "the owner, until another request confirms it"
 
 
-def _left(expires: float) -> str:
+def _tell_left(expires: float) -> str:
     minutes = max(int((expires - time.time()) / 60), 0)
     return f"{minutes // 60} h {minutes % 60} min"

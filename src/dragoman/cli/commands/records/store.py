@@ -13,7 +13,7 @@ from dragoman.cli.checkup.check import Mark
 from dragoman.cli.checkup.page import print_checks
 from dragoman.cli.checkup.servers import server_checks
 from dragoman.cli.inputs.given_config import GivenConfig, config_options
-from dragoman.cli.inputs.state_access import opened_store
+from dragoman.cli.inputs.state_access import open_kept_store
 from dragoman.cli.output.console import print_table
 from dragoman.errors import OptionError
 from dragoman.store.composed_store import ComposedStore
@@ -54,7 +54,7 @@ def check(ctx: click.Context, given: GivenConfig, timeout: float) -> None:
 
 
 async def _check(given: GivenConfig) -> bool:
-    async with opened_store(given) as opened:
+    async with open_kept_store(given) as opened:
         if isinstance(opened, MemoryStore):
             click.echo("no gateway has made a store yet")
             return True
@@ -95,7 +95,7 @@ def migrate(given: GivenConfig, source: Path | None) -> None:
 
 
 async def _migrate(given: GivenConfig, file: Path, *, ledger: bool) -> Moved:
-    async with opened_store(given) as opened:
+    async with open_kept_store(given) as opened:
         assert isinstance(opened, ComposedStore)
         if away := opened.health().away:
             raise StoreError(f"cannot be reached: {'; '.join(map(str, away))}")
@@ -110,7 +110,7 @@ def export(given: GivenConfig) -> None:
 
 
 async def _export(given: GivenConfig) -> None:
-    async with opened_store(given) as opened:
+    async with open_kept_store(given) as opened:
         async for entry in _entries(opened):
             click.echo(b'{"request":' + entry.report() + b"}")
         for record in await opened.lessons.all():
@@ -136,5 +136,5 @@ def prune(given: GivenConfig) -> None:
 
 
 async def _prune(given: GivenConfig) -> int:
-    async with opened_store(given) as opened:
+    async with open_kept_store(given) as opened:
         return await opened.prune() if isinstance(opened, Prunable) else 0

@@ -50,7 +50,7 @@ def check_messages_given(request: ReceivedRequest) -> None:
 
 
 @cache
-def _published(longest_id: int, numbered_calls: bool) -> RecordShape:
+def _make_published(longest_id: int, numbered_calls: bool) -> RecordShape:
     """The published types, what recorded requests show as accepted beyond them, and limits that OpenAI reports."""
     more: dict[str, Shape] = {
         "messages": messages.shape(longest_id, numbered_calls),
@@ -73,7 +73,7 @@ def check_published(request: ReceivedRequest) -> None:
     """
     model = chat_model(request.model)
     on_4_1 = model.name.startswith("gpt-4.1")  # recorded once, on that family: calls with `index`
-    fits(_published(messages.longest_id(model), on_4_1), mismatch_refusal, nulls=False)(request)
+    fits(_make_published(messages.longest_id(model), on_4_1), mismatch_refusal, nulls=False)(request)
 
 
 CHECKS: tuple[Check, ...] = (

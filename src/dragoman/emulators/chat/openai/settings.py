@@ -162,11 +162,11 @@ def _check_effort(request: ReceivedRequest, model: ChatModel) -> None:
     if effort is None:
         # from gpt-5.6 on the model's own effort counts (measured, litellm#34569)
         if model.since(5, 6) and model.reasons and request.body.get("tools"):
-            raise _refused_tools(request)
+            raise _refuse_tools(request)
         return
     if model.never_reasons:
         raise ChatRefusal(400, "Unrecognized request argument supplied: reasoning_effort")
-    unsupported = _unsupported_efforts(model)
+    unsupported = _find_unsupported(model)
     if effort in unsupported and model.version == (5, 0):
         sentence = f"Unsupported value: '{effort}' is not supported with the '{model.name}' model."
         supported = " Supported values are: 'minimal', 'low', 'medium', and 'high'."
@@ -175,7 +175,7 @@ def _check_effort(request: ReceivedRequest, model: ChatModel) -> None:
         rest = ", ".join(f"'{one}'" for one in _EFFORTS if one not in unsupported)
         raise unsupported_value("reasoning_effort", effort, f" Supported values are: {rest}.")
     if effort != "none" and model.since(5, 4) and model.reasons and request.body.get("tools"):
-        raise _refused_tools(request)
+        raise _refuse_tools(request)
 
 
 def check_retention(request: ReceivedRequest) -> None:
@@ -192,10 +192,10 @@ def check_tools_with_effort(request: ReceivedRequest) -> None:
     since = (5, 6) if effort is None else (5, 4)
     refused = request.body.get("tools") and effort != "none" and model.reasons and model.since(*since)
     if refused:
-        raise _refused_tools(request)
+        raise _refuse_tools(request)
 
 
-def _refused_tools(request: ReceivedRequest) -> ChatRefusal:
+def _refuse_tools(request: ReceivedRequest) -> ChatRefusal:
     sentence = (
         f"Function tools with reasoning_effort are not supported for {request.model} in /v1/chat/completions."
         " To use function tools, use /v1/responses or set reasoning_effort to 'none'."
@@ -207,7 +207,7 @@ _WITHOUT_NONE = ("gpt-6-astra", "gpt-6.1-sol")
 """Models that always reason (OpenAI's changelog, 2026-09-29)."""
 
 
-def _unsupported_efforts(model: ChatModel) -> tuple[str, ...]:
+def _find_unsupported(model: ChatModel) -> tuple[str, ...]:
     if model.name.startswith(_WITHOUT_NONE):
         return ("none", "minimal", "max")
     if model.version == (5, 0) and model.reasons:
