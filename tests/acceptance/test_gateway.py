@@ -34,6 +34,20 @@ def test_A10_a_target_that_takes_late_messages_can_be_told_not_to(tmp_path: Path
     assert sent == expected[choice]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_A10_B2_every_claude_gets_them_in_the_field_if_told_so(tmp_path: Path, stream: bool) -> None:
+    """The configuration of `docs/moving/constellation.md`."""
+    asked = {"model": "m", "max_tokens": 9, "system": "first", "stream": stream}
+    turns = [{"role": role, "content": role} for role in ("user", "system")]
+    with upstream(lambda seen: None) as behind:
+        told = provider("anthropic", behind.url, facts={"late_system": "refuses"}, rules={"late-system": "opening"})
+        models = {"m": {"target": "p/claude-opus-4-8"}}
+        with gateway({"providers": {"p": told}, "models": models}, tmp_path) as running:
+            running.post("/v1/messages", {**asked, "messages": turns})
+        assert behind.seen[-1].body["system"] == "first\n\nsystem"
+        assert behind.seen[-1].body["messages"] == [{"role": "user", "content": "user"}]
+
+
 def test_A23_roles_are_models_that_fall_back_on_each_other(tmp_path: Path) -> None:
     def judge(seen: Seen) -> Answer | None:
         return None if seen.body["model"] == "large" else (503, refusal("down"))

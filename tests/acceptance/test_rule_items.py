@@ -11,6 +11,7 @@ from tests.acceptance.asking import CLAUDE, NATIVE, OPENAI, STRICT, Wire, answer
 from tests.acceptance.through_gateway import PATH, served
 from tests.gateway.upstream import Answer, Seen, refusal
 
+from dragoman.engine.library.adapt import BUILTIN
 from dragoman.errors import RepairRefused, Unrepresentable
 
 HI = says("user", "Hi")
@@ -176,6 +177,50 @@ def test_B5_an_empty_system_text_leaves_no_field(system: Any) -> None:
     own = sent(request, CLAUDE, source="anthropic")
     assert own.json.get("system", "") == "", "a bare empty text is recorded as accepted; anything else is left out"
     assert rules(own) == ([] if system == "" else ["empty-content"])
+
+
+EMPTY_SYSTEMS: dict[str, tuple[str, Wire]] = {
+    "a field of Anthropic's": ("anthropic", {"max_tokens": 5, "system": "", "messages": [HI]}),
+    "messages of Chat": (
+        "openai-chat",
+        {"messages": [says("system", text) for text in (" ", "", [], None)] + [says("developer", ""), HI]},
+    ),
+    "instructions": ("openai-responses", {"instructions": "", "input": "Hi"}),
+    "a field of Gemini's": (
+        "gemini",
+        {"systemInstruction": {"parts": [{"text": ""}]}, "contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+    ),
+}
+
+
+LENIENT = ["ollama/m", "vllm/m", "llamacpp/m", "ollama-openai/m", CLAUDE, NATIVE, OPENAI]
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (target, name)
+        for target in LENIENT
+        for name, (source, _) in EMPTY_SYSTEMS.items()
+        if source != BUILTIN.target(target).dialect
+    ],
+)
+def test_B5_it_leaves_none_in_any_other_dialect(target: str, name: str) -> None:
+    """X4. Some servers take an empty system message, and leave out the model's own prompt then."""
+    source, request = EMPTY_SYSTEMS[name]
+    done = sent({"model": "m", **request}, target, source=source)
+    left = {change.rule for change in done.changes if change.did.startswith("took out")}
+    assert left
+    assert left <= {"empty-content", "null-content"}
+    assert not {"system", "systemInstruction", "instructions"} & done.json.keys()
+    assert len(done.json.get("messages", done.json.get("contents"))) == 1
+
+
+def test_B4_an_empty_text_among_others_is_skipped_in_any_other_dialect() -> None:
+    texts = [{"type": "text", "text": text} for text in ("a", "", "b")]
+    request = {"model": "m", "max_tokens": 5, "system": texts, "messages": [HI, says("system", texts), HI]}
+    first, _, late, _ = sent(request, "ollama/m", source="anthropic").json["messages"]
+    assert [first["content"], late["content"]] == ["a\nb", "[System] a\nb"]
 
 
 def test_B6_a_system_message_without_a_place_is_a_clear_error(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
             return None
         texts = _find_content(message.parts, context.facts)
         if not all(_is_empty(part) for part in texts):
-            return _take_out_beside(message, context.facts)
+            return _take_out_beside(message, context)
         return _fill_alone(message, texts, context)
 
     return rewrite_messages(conversation, clean)
@@ -64,8 +64,8 @@ def _is_empty(part: Part) -> bool:
     return type(part) is Text and part.blank
 
 
-def _take_out_beside(message: Message, facts: Facts) -> Edit | None:
-    if facts.empty_beside is not REFUSES:
+def _take_out_beside(message: Message, context: Context) -> Edit | None:
+    if context.facts.empty_beside is not REFUSES and not _is_left_out(message, context):
         return None
     kept: list[Part] = []
     for part in message.parts:
@@ -81,13 +81,18 @@ def _take_out_beside(message: Message, facts: Facts) -> Edit | None:
 def _fill_alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit | None:
     empty = all(type(part) is Text and part.literal == EMPTY for part in texts)
     as_block = message.listed and empty and _find_block_stance(message.role, context.facts) is REFUSES
-    if not as_block and not _is_refused(message.role, empty, context.facts):
+    if not (as_block or _is_left_out(message, context) or _is_refused(message.role, empty, context.facts)):
         return None
     if message.role is Role.USER:
         filled = replace(message, parts=(Text(quote(context.text("empty_content"))),), listed=False)
         return Edit((filled,), "put a placeholder into an empty turn", loses=Loss.NOTHING, kind="synthetic")
     thought = len(texts) < len(message.parts)
     return Edit((), "took out an empty message", loses=Loss.METADATA if thought else Loss.NOTHING)
+
+
+def _is_left_out(message: Message, context: Context) -> bool:
+    """A system text that says nothing has no counterpart in another dialect, where the field would be absent."""
+    return context.translated and message.role in SYSTEM_ROLES
 
 
 def _find_block_stance(role: Role, facts: Facts) -> Stance:
@@ -112,7 +117,8 @@ def without_nothing(conversation: Conversation, context: Context) -> Rewrite:
     def filled(index: int, message: Message) -> Edit | None:
         if _has_content(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
             return None
-        if message.role not in _ASKING and facts.no_parts is not REFUSES:
+        asked = message.role in _ASKING and facts.no_user_parts is REFUSES
+        if facts.no_parts is not REFUSES and not asked and not _is_left_out(message, context):
             return None
         if message.role in SYSTEM_ROLES and index >= conversation.opening and _becomes_a_turn(context):
             return Edit((replace(message, parts=(Text(EMPTY),), listed=False),), "wrote no content as an empty text")

@@ -2,7 +2,7 @@
 
 An empty text beside other parts, or in a result, is taken out. A message that holds nothing else is taken out too if it
 is the system's or the assistant's. A user turn is needed where it stands, so it gets a short placeholder
-(`texts.empty_content`).
+(`texts.empty_content`). In a translation an empty text of the system is taken out for every target.
 
 Loses nothing if the message held nothing. An assistant turn of empty text and thinking loses the thinking, which is
 metadata, if the target has a field of its own for thinking.
@@ -25,6 +25,6 @@ from dragoman.rules.emptiness import refuses_emptiness, without_emptiness
 from dragoman.rules.rule import rule
 
 
-@rule("empty-content", when=refuses_emptiness, looks_for=traits.BLANK_TEXT, loses=Loss.METADATA)
+@rule("empty-content", when=refuses_emptiness, looks_for=traits.BLANK_TEXT, loses=Loss.METADATA, reading=True)
 def empty_content(conversation: Conversation, context: Context) -> Rewrite:
     return without_emptiness(conversation, context)

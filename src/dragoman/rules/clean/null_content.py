@@ -1,7 +1,7 @@
 """A message without any content: null, or an empty list.
 
 A message of the assistant or the system is taken out. A user turn is needed where it stands, so it gets a short
-placeholder (`texts.empty_content`).
+placeholder (`texts.empty_content`). In a translation a system message without content is taken out for every target.
 
 Loses nothing if the message held nothing. An assistant turn that held only thinking loses it, which is metadata.
 
@@ -28,6 +28,7 @@ from dragoman.rules.rule import rule
     when=refuses_nothing,
     looks_for=traits.NO_PARTS,
     loses=Loss.METADATA,
+    reading=True,
 )
 def null_content(conversation: Conversation, context: Context) -> Rewrite:
     return without_nothing(conversation, context)
