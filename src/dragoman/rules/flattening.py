@@ -13,6 +13,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot
 from dragoman.conversation.parts import NO_ID, Call, Json, Opaque, Part, Result, Text
 from dragoman.rules.part_words import block_words
+from dragoman.rules.rewriting import rewrite
 
 
 def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
@@ -71,4 +72,4 @@ def results_to_text(conversation: Conversation, chosen: Set[Spot], did: str) -> 
             words += text
             notes.append(Note(did, message, result, before=result, after=text))
         messages.append(Message(Role.USER, tuple(words), message.at, message.span, listed=len(words) > 1))
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))

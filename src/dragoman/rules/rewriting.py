@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
+from functools import partial, wraps
+from itertools import count, repeat
 from operator import is_
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -16,10 +17,17 @@ from dragoman.conversation.literals import EMPTY, StringLiteral, joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.rules.context import Context
+from dragoman.rules.rule import Repair
 
 Parts = tuple[Part, ...]
 Value = TypeVar("Value")
 Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+
+def rewrite(conversation: Conversation, notes: list[Note], **changes: Any) -> Rewrite:
+    """The conversation with these members in place of its own, if any note was made."""
+    return Rewrite(replace(conversation, **changes), tuple(notes)) if notes else Rewrite(conversation)
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -48,11 +56,21 @@ def respell(message: Message, did: str) -> Edit:
     return Edit((message,), did, spelling_only=True)
 
 
-def rewrite_messages(
-    conversation: Conversation, change: Callable[[Message], Edit | None], translated: bool = False
-) -> Rewrite:
-    """Every message through `change`; None leaves it as it is. `translated`: a mere change of spelling is no news."""
-    return _rewrite(conversation, map(change, conversation.messages), translated)
+def each_message(change: Callable[[Message, Context], Edit | None]) -> Repair:
+    """The repair that changes every message by itself; None leaves it as it is. In a translation a mere change of
+    spelling is no news."""
+
+    @wraps(change)
+    def repair(conversation: Conversation, context: Context) -> Rewrite:
+        edits = map(change, conversation.messages, repeat(context))
+        return _rewrite(conversation, edits, context.translated)
+
+    return repair
+
+
+def rewrite_messages(conversation: Conversation, change: Callable[[Message], Edit | None]) -> Rewrite:
+    """Every message through `change`; None leaves it as it is."""
+    return _rewrite(conversation, map(change, conversation.messages))
 
 
 def rewrite_indexed(conversation: Conversation, change: Callable[[int, Message], Edit | None]) -> Rewrite:
@@ -100,6 +118,24 @@ class Swap(msgspec.Struct, frozen=True):
     loses: Loss | None = None
     """What that loses; None: what the rule says."""
     kind: ChangeKind = "repair"
+
+
+class _PartChange(Protocol):
+    def __call__(self, message: Message, part: Part, context: Context) -> Swap | None: ...
+
+
+def each_part(change: _PartChange, inside_results: bool = False) -> Repair:
+    """The repair that changes every part by itself, with `inside_results` also the parts of results. None leaves a part
+    as it is."""
+
+    @wraps(change)
+    def repair(conversation: Conversation, context: Context) -> Rewrite:
+        return rewrite_parts(conversation, partial(change, context=context), inside_results)
+
+    return repair
+
+
+each_part_inside = partial(each_part, inside_results=True)
 
 
 def rewrite_parts(
@@ -234,11 +270,9 @@ def rewrite_tools(conversation: Conversation, change: Callable[[Tool], tuple[Too
             tool, note = changed
             notes.append(note)
         tools.append(tool)
-    return Rewrite(replace(conversation, tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, tools=tuple(tools))
 
 
 def rewrite_settings(conversation: Conversation, notes: list[Note], **changes: Any) -> Rewrite:
     """Changed settings, if any note was made."""
-    if not notes:
-        return Rewrite(conversation)
-    return Rewrite(replace(conversation, settings=replace(conversation.settings, **changes)), tuple(notes))
+    return rewrite(conversation, notes, settings=replace(conversation.settings, **changes))

@@ -19,14 +19,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, rewrite_parts
+from dragoman.rules.rewriting import Swap, each_part
 from dragoman.rules.rule import rule
 
 
@@ -36,11 +35,8 @@ from dragoman.rules.rule import rule
     looks_for=traits.BAD_ARGUMENTS,
     loses=Loss.NOTHING,
 )
-def bad_arguments(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_parts(conversation, _wrap)
-
-
-def _wrap(message: Message, part: Part) -> Swap | None:
+@each_part
+def bad_arguments(message: Message, part: Part, context: Context) -> Swap | None:
     if type(part) is not Call or part.custom or part.arguments[:1] == b"{":
         return None
     text = part.arguments.strip()

@@ -29,7 +29,7 @@ from dragoman.conversation.parts import LEGACY, Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, reuse_unchanged, rewrite_parts
+from dragoman.rules.rewriting import Swap, reuse_unchanged, rewrite, rewrite_parts
 from dragoman.rules.rule import rule
 
 
@@ -49,9 +49,7 @@ def legacy_function_call(conversation: Conversation, context: Context) -> Rewrit
     if choice is not None and choice.wire_form == LEGACY:
         settings = replace(settings, tool_choice=replace(choice, wire_form=""))
         notes.append(Note("wrote `function_call` as `tool_choice`", key="function_call"))
-    if not notes:
-        return Rewrite(conversation)
-    return Rewrite(replace(done.conversation, tools=tools, settings=settings), tuple(notes))
+    return rewrite(done.conversation, notes, tools=tools, settings=settings)
 
 
 def _modernise(message: Message, part: Part) -> Swap | None:

@@ -22,8 +22,8 @@ from __future__ import annotations
 import msgspec
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.changes import Loss
+from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Media, Opaque, Part, Reasoning, Refusal, Result, Text
@@ -32,19 +32,15 @@ from dragoman.profiles.profile import dialect_layer
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import is_given_as_meant, takes_block
 from dragoman.rules.part_words import MARKS, block_words
-from dragoman.rules.rewriting import Swap, rewrite_parts
+from dragoman.rules.rewriting import Swap, each_part
 from dragoman.rules.rule import rule
 
 
 @rule("mixed-system", when=lambda facts: True, looks_for=traits.MIXED_SYSTEM, loses=Loss.CONTENT)
-def mixed_system(conversation: Conversation, context: Context) -> Rewrite:
-    def leave_out(message: Message, part: Part) -> Swap | None:
-        return None if message.role not in SYSTEM_ROLES else _find_swap(part, context)
-
-    return rewrite_parts(conversation, leave_out)
-
-
-def _find_swap(part: Part, context: Context) -> Swap | None:
+@each_part
+def mixed_system(message: Message, part: Part, context: Context) -> Swap | None:
+    if message.role not in SYSTEM_ROLES:
+        return None
     facts = context.facts
     match part:
         case Refusal():

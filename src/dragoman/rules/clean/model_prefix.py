@@ -23,13 +23,12 @@ import re
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, each_message, edit
 from dragoman.rules.rule import rule
 
 _PREFIX = re.compile(r"^\[([\w.:@-]+(?:/[\w.:@/-]+)?)\] ")
@@ -44,11 +43,8 @@ _LONGEST = 130
     options=("off", "strip"),
     idle=("off",),
 )
-def model_prefix(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _strip)
-
-
-def _strip(message: Message) -> Edit | None:
+@each_message
+def model_prefix(message: Message, context: Context) -> Edit | None:
     if message.role is not Role.ASSISTANT:
         return None
     for index, part in enumerate(message.parts):

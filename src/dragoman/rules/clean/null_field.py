@@ -24,7 +24,7 @@ from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import have_fields, refuses_fields
-from dragoman.rules.rewriting import reuse_unchanged
+from dragoman.rules.rewriting import reuse_unchanged, rewrite
 from dragoman.rules.rule import rule
 
 _NOTHING = (b"null", b"[]")
@@ -44,7 +44,7 @@ def null_field(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     messages = tuple([_clean_message(message, facts, notes) for message in conversation.messages])
-    return Rewrite(replace(conversation, messages=messages), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=messages)
 
 
 def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message:

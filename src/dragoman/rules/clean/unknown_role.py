@@ -16,12 +16,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.messages import Message
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, each_message, edit
 from dragoman.rules.rule import rule
 
 
@@ -31,11 +30,8 @@ from dragoman.rules.rule import rule
     looks_for=traits.UNKNOWN_ROLE,
     loses=Loss.AUTHORITY,
 )
-def unknown_role(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _turn_into_user)
-
-
-def _turn_into_user(message: Message) -> Edit | None:
+@each_message
+def unknown_role(message: Message, context: Context) -> Edit | None:
     if not message.role_text:
         return None
     return edit(replace(message, role_text=""), f"turned the role `{message.role_text}` into a user turn")

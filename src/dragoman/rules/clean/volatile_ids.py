@@ -21,13 +21,13 @@ import re
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.changes import Loss
+from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Text
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, rewrite_parts
+from dragoman.rules.rewriting import Swap, each_part
 from dragoman.rules.rule import rule
 
 _QUOTED = re.compile(r'("message_id"\s*:\s*")[^"]*(")')
@@ -43,11 +43,8 @@ CONSTANT = "stable"
     options=("off", "fix"),
     idle=("off",),
 )
-def volatile_ids(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_parts(conversation, _fix_ids)
-
-
-def _fix_ids(message: Message, part: Part) -> Swap | None:
+@each_part
+def volatile_ids(message: Message, part: Part, context: Context) -> Swap | None:
     if message.role not in SYSTEM_ROLES or type(part) is not Text or b"message_id" not in part.literal:
         return None
     text = part.text

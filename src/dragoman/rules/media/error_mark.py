@@ -18,13 +18,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, rewrite_parts
+from dragoman.rules.rewriting import Swap, each_part
 from dragoman.rules.rule import rule
 from dragoman.rules.tagging import tag_first_text
 
@@ -37,11 +36,8 @@ TAG = "[error] "
     looks_for=traits.RESULT_ERROR,
     loses=Loss.METADATA,
 )
-def error_mark(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_parts(conversation, _in_words)
-
-
-def _in_words(message: Message, part: Part) -> Swap | None:
+@each_part
+def error_mark(message: Message, part: Part, context: Context) -> Swap | None:
     if type(part) is not Result or not part.is_error:
         return None
     return Swap(

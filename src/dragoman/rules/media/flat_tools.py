@@ -31,6 +31,7 @@ from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import call_text, result_text
 from dragoman.rules.naming import new_names
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -48,7 +49,7 @@ def flat_tools(conversation: Conversation, context: Context) -> Rewrite:
     messages: list[Message] = []
     for message in conversation.messages:
         messages += _flatten(message, names, notes, context.translated)
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))
 
 
 def _flatten(message: Message, names: dict[str, str], notes: list[Note], translated: bool) -> list[Message]:

@@ -22,12 +22,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
+from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import BESIDE, Inline, Media, Part
 from dragoman.profiles.facts import Medium
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, rewrite_parts
+from dragoman.rules.rewriting import Swap, each_part_inside
 from dragoman.rules.rule import rule
 from dragoman.wire.media_types import usual_type
 
@@ -42,8 +42,9 @@ _ALL = ("*",)
     loses=Loss.METADATA,
     turnwise=lambda context: True,
 )
-def media_form(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_parts(conversation, lambda message, part: _fit_form(part, context), inside_results=True)
+@each_part_inside
+def media_form(message: Message, part: Part, context: Context) -> Swap | None:
+    return _fit_form(part, context)
 
 
 def _fit_form(part: Part, context: Context) -> Swap | None:

@@ -53,7 +53,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.known_fields import sees_beside
 from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.part_words import LISTINGS, MARKS, THOUGHTS, block_words, in_words, read_text_file, with_article
-from dragoman.rules.rewriting import Swap, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite, rewrite_parts
 from dragoman.rules.rule import rule
 from dragoman.wire.media_types import find_type, usual_type
 
@@ -242,7 +242,7 @@ def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
         messages.append(message)
     if waiting:
         messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))
 
 
 def _find_answered(messages: Sequence[Message]) -> list[bool]:

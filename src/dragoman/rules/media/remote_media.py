@@ -23,13 +23,12 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Inline, Media, Part, Remote, Result
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, rewrite_parts
+from dragoman.rules.rewriting import Swap, each_part_inside
 from dragoman.rules.rule import rule
 from dragoman.wire.media_types import recognise
 
@@ -41,18 +40,16 @@ from dragoman.wire.media_types import recognise
     loses=Loss.NOTHING,
     turnwise=lambda context: True,
 )
-def remote_media(conversation: Conversation, context: Context) -> Rewrite:
-    def fetched(message: Message, part: Part) -> Swap | None:
-        if type(part) is not Media or not isinstance(part.source, Remote):
-            return None
-        content = context.media.get(part.source.url)
-        if content is None or context.facts.medium(part.kind.value).takes_url(part.source.url):
-            return None
-        media_type = part.source.media_type or recognise(content) or "application/octet-stream"
-        inline = Inline(media_type, b'"' + b64encode(content) + b'"')
-        return Swap((replace(part, source=inline),), "put the fetched bytes in place of a URL")
-
-    return rewrite_parts(conversation, fetched, inside_results=True)
+@each_part_inside
+def remote_media(message: Message, part: Part, context: Context) -> Swap | None:
+    if type(part) is not Media or not isinstance(part.source, Remote):
+        return None
+    content = context.media.get(part.source.url)
+    if content is None or context.facts.medium(part.kind.value).takes_url(part.source.url):
+        return None
+    media_type = part.source.media_type or recognise(content) or "application/octet-stream"
+    inline = Inline(media_type, b'"' + b64encode(content) + b'"')
+    return Swap((replace(part, source=inline),), "put the fetched bytes in place of a URL")
 
 
 def find_links(media: Iterable[Media], context: Context) -> tuple[str, ...]:

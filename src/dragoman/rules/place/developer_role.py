@@ -17,12 +17,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.messages import Message, Role
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, each_message, edit
 from dragoman.rules.rule import rule
 
 
@@ -33,11 +32,8 @@ from dragoman.rules.rule import rule
     loses=Loss.NOTHING,
     turnwise=lambda context: True,
 )
-def developer_role(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _system)
-
-
-def _system(message: Message) -> Edit | None:
+@each_message
+def developer_role(message: Message, context: Context) -> Edit | None:
     if message.role is not Role.DEVELOPER:
         return None
     return edit(replace(message, role=Role.SYSTEM), "turned into a system message")

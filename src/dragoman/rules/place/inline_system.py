@@ -17,14 +17,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, each_message, edit
 from dragoman.rules.rule import rule
 
 
@@ -35,11 +34,8 @@ from dragoman.rules.rule import rule
     looks_for=traits.INLINE_SYSTEM,
     loses=Loss.NOTHING,
 )
-def inline_system(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _in_field)
-
-
-def _in_field(message: Message) -> Edit | None:
+@each_message
+def inline_system(message: Message, context: Context) -> Edit | None:
     if not message.inline:
         return None
     if all(type(part) is Text and part.literal == EMPTY for part in message.parts):

@@ -15,12 +15,12 @@ becomes
 from __future__ import annotations
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.changes import Loss
+from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.messages import Message
 from dragoman.profiles.facts import SystemCount
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, each_message, edit
 from dragoman.rules.rule import rule
 from dragoman.rules.tagging import TURNED, as_user
 
@@ -31,10 +31,6 @@ from dragoman.rules.tagging import TURNED, as_user
     looks_for=traits.SYSTEM,
     loses=Loss.AUTHORITY,
 )
-def refused_system(conversation: Conversation, context: Context) -> Rewrite:
-    prefix = context.text("system_prefix")
-
-    def turned(message: Message) -> Edit | None:
-        return edit(as_user(message, prefix), TURNED) if message.role in SYSTEM_ROLES else None
-
-    return rewrite_messages(conversation, turned)
+@each_message
+def refused_system(message: Message, context: Context) -> Edit | None:
+    return edit(as_user(message, context.text("system_prefix")), TURNED) if message.role in SYSTEM_ROLES else None

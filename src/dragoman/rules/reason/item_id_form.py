@@ -38,6 +38,7 @@ from dragoman.conversation.parts import REFERENCE, Call, Extras, Opaque, Part, R
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 _IDS = ID, ITEM_ID = "id", "item.id"
@@ -67,7 +68,7 @@ def item_id_form(conversation: Conversation, context: Context) -> Rewrite:
         cleaned = _clean(message, facts, followers, seen, notes)
         if cleaned.parts or not message.parts:
             messages.append(cleaned)
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))
 
 
 def _are_in_order(messages: Sequence[Message], facts: Facts, is_kept: bool) -> bool:

@@ -36,6 +36,7 @@ from dragoman.profiles.facts import CacheForm, CachePlace, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, have_hints, with_breakpoint
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import is_deferred
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -90,7 +91,7 @@ def mark_turns(conversation: Conversation, room: int) -> Rewrite:
     messages = list(conversation.messages)
     unmarked = [at for at in _ends_of_turns(conversation) if not any(part.hint for part in messages[at].parts)]
     _mark(messages, unmarked[-room:] if room > 0 else [], _HINT, notes)
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))
 
 
 def mark_breakpoints(conversation: Conversation, same: bool, opening: bool, turns: bool) -> Rewrite:

@@ -21,14 +21,14 @@ from operator import is_
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.changes import Loss
+from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import joined, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, plain_text, respell, reuse_unchanged, rewrite_messages, without_empty
+from dragoman.rules.rewriting import Edit, each_message, edit, plain_text, respell, reuse_unchanged, without_empty
 from dragoman.rules.rule import rule
 
 
@@ -41,11 +41,8 @@ from dragoman.rules.rule import rule
     loses=Loss.NOTHING,
     turnwise=lambda context: True,
 )
-def list_content(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _as_string, context.translated)
-
-
-def _as_string(message: Message) -> Edit | None:
+@each_message
+def list_content(message: Message, context: Context) -> Edit | None:
     if message.role is TOOL:
         if not any(map(_is_list, message.parts)):
             return None

@@ -18,14 +18,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Media, MediaKind, Part, Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, each_message
 from dragoman.rules.rule import rule
 
 
@@ -35,16 +34,14 @@ from dragoman.rules.rule import rule
     looks_for=traits.MEDIA | traits.RESULT_PARTS,
     loses=Loss.NOTHING,
 )
-def lone_document(conversation: Conversation, context: Context) -> Rewrite:
-    def worded(message: Message) -> Edit | None:
-        if message.role is not Role.USER or not any(map(_is_document, message.parts)):
-            return None
-        if any(type(part) is Text for part in message.parts):
-            return None
-        parts = (*message.parts, Text(quote(context.text("empty_content"))))
-        return Edit((replace(message, parts=parts),), "put a text beside a document", kind="synthetic")
-
-    return rewrite_messages(conversation, worded)
+@each_message
+def lone_document(message: Message, context: Context) -> Edit | None:
+    if message.role is not Role.USER or not any(map(_is_document, message.parts)):
+        return None
+    if any(type(part) is Text for part in message.parts):
+        return None
+    parts = (*message.parts, Text(quote(context.text("empty_content"))))
+    return Edit((replace(message, parts=parts),), "put a text beside a document", kind="synthetic")
 
 
 def _is_document(part: Part) -> bool:

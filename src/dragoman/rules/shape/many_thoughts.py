@@ -21,13 +21,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Reasoning, Text
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, each_message, edit
 from dragoman.rules.rule import rule
 
 
@@ -37,11 +36,8 @@ from dragoman.rules.rule import rule
     looks_for=traits.REASONING,
     loses=Loss.NOTHING,
 )
-def many_thoughts(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _merge)
-
-
-def _merge(message: Message) -> Edit | None:
+@each_message
+def many_thoughts(message: Message, context: Context) -> Edit | None:
     thoughts = [part for part in message.parts if type(part) is Reasoning and part.state is None]
     if len(thoughts) < 2 or len({part.field for part in thoughts}) == len(thoughts):
         return None

@@ -31,6 +31,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -57,7 +58,7 @@ def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
             continue
         notes.append(Note("made each of its calls a turn of its own", message, before=message, after=tuple(split)))
     messages += split
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))
 
 
 def _split_calls(message: Message) -> list[Message]:

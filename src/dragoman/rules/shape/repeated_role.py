@@ -24,7 +24,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import keeps_members, plain_text, with_members
+from dragoman.rules.rewriting import keeps_members, plain_text, rewrite, with_members
 from dragoman.rules.rule import rule
 
 _ASIDE = (Call, Reasoning)
@@ -51,7 +51,7 @@ def repeated_role(conversation: Conversation, context: Context) -> Rewrite:
         _close(run, messages, notes, flat)
         run = [message]
     _close(run, messages, notes, flat)
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))
 
 
 def _find_last_run(messages: tuple[Message, ...]) -> int:

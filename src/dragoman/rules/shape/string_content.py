@@ -17,13 +17,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
-from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, each_message, edit
 from dragoman.rules.rule import rule
 
 
@@ -34,11 +33,8 @@ from dragoman.rules.rule import rule
     looks_for=traits.ALWAYS,
     loses=Loss.NOTHING,
 )
-def string_content(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _as_list)
-
-
-def _as_list(message: Message) -> Edit | None:
+@each_message
+def string_content(message: Message, context: Context) -> Edit | None:
     if message.listed or message.role is Role.TOOL or not any(type(part) is Text for part in message.parts):
         return None
     return edit(replace(message, listed=True), "wrote its text as a list of parts")

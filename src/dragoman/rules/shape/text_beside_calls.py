@@ -30,6 +30,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning, Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -54,7 +55,7 @@ def text_beside_calls(conversation: Conversation, context: Context) -> Rewrite:
             continue
         messages += (replace(message, parts=words), bridge, replace(message, parts=calls))
         notes.append(Note("parted its words from its calls", message, kind="synthetic", after=bridge))
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))
 
 
 def _part_words(message: Message) -> tuple[tuple[Part, ...], tuple[Part, ...]]:

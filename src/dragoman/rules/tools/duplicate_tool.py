@@ -27,6 +27,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -47,7 +48,7 @@ def duplicate_tool(conversation: Conversation, context: Context) -> Rewrite:
             kept.append(tool)
         else:
             notes.append(_note(tool, name, first[name]))
-    return Rewrite(replace(conversation, tools=tuple(kept)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, tools=tuple(kept))
 
 
 def _name(tool: Tool | NativeTool) -> str:

@@ -27,6 +27,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 from dragoman.rules.schema.weight import Weight, weight
 
@@ -54,7 +55,7 @@ def many_strict(conversation: Conversation, context: Context) -> Rewrite:
         tools.append(replace(tool, strict=None))
         did = f"sent {tool.name} without `strict`: more than the target compiles"
         notes.append(Note(did, key=tool.place, before=tool.strict))
-    return Rewrite(replace(conversation, tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, tools=tuple(tools))
 
 
 def _is_light(own: Weight, total: Weight, facts: Facts) -> bool:

@@ -25,6 +25,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 LEGACY = "functions"
@@ -37,7 +38,7 @@ def tool_wrapper(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     tools = tuple([_wrap(tool, facts, notes) for tool in conversation.tools])
-    return Rewrite(replace(conversation, tools=tools), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, tools=tools)
 
 
 def _wrap(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:

@@ -19,8 +19,6 @@ becomes
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
@@ -29,6 +27,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
 
 
@@ -47,4 +46,4 @@ def user_after_tool(conversation: Conversation, context: Context) -> Rewrite:
             messages.append(bridge)
             notes.append(Note("put an assistant turn before it", message, kind="synthetic", after=bridge))
         messages.append(message)
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite(conversation, notes, messages=tuple(messages))
