@@ -7,7 +7,7 @@ from tests.acceptance.asking import CLAUDE, OPENAI, ask, says, sent
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
-from dragoman.dialects.anthropic.request import render_request
+from dragoman.dialects.anthropic.request import REQUESTS
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import Unrepresentable
@@ -33,7 +33,7 @@ def test_B5_nothing_left_is_no_field() -> None:
 
 def test_B6_an_unplaceable_system_message_is_a_programming_error() -> None:
     with pytest.raises(Unrepresentable):
-        render_request(Conversation((Message(Role.DEVELOPER, ()),)), RenderOptions("m", False))
+        REQUESTS.render(Conversation((Message(Role.DEVELOPER, ()),)), RenderOptions("m", False))
 
 
 def test_B7_openai_keeps_each_at_its_place() -> None:

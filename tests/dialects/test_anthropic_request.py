@@ -32,7 +32,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.anthropic.request import parse_request, render_request
+from dragoman.dialects.anthropic.request import REQUESTS
 from dragoman.dialects.dialect import locate_message
 from dragoman.errors import MalformedRequest, Unrepresentable
 
@@ -103,14 +103,14 @@ def test_blocks(wire: dict[str, Any], part: Part) -> None:
 
 @pytest.mark.parametrize("wire", [{"content": None}, {}])
 def test_content_that_is_null_or_absent_is_empty(wire: dict[str, Any]) -> None:
-    found = parse_request(orjson.dumps({"model": "m", "messages": [{"role": "user", **wire}]})).conversation.messages
+    found = REQUESTS.parse(orjson.dumps({"model": "m", "messages": [{"role": "user", **wire}]})).conversation.messages
     assert [(message.parts, message.listed) for message in found] == [((), False)]
 
 
 def test_results_without_content_and_an_absent_system_are_empty() -> None:
     result = {"type": "tool_result", "tool_use_id": "t", "content": None, "cache_control": None}
     body = {"model": "m", "system": None, "messages": [{"role": "user", "content": [result]}]}
-    found = parse_request(orjson.dumps(body)).conversation.messages
+    found = REQUESTS.parse(orjson.dumps(body)).conversation.messages
     assert [message.parts for message in found] == [(Result("t", ()),)]
 
 
@@ -130,7 +130,7 @@ def test_a_turn_of_results_and_text_is_two_messages_and_one_again() -> None:
         Message(Role.USER, (text("go on"),)),
     )
     assert found[1].at == found[2].at == 1
-    anew = orjson.loads(render_request(Conversation(found), WANTED))
+    anew = orjson.loads(REQUESTS.render(Conversation(found), WANTED))
     assert anew["messages"] == [USER, turn]
 
 
@@ -146,7 +146,7 @@ def test_system(system: Any, parts: tuple[Part, ...]) -> None:
     ask = asked({"system": system, "messages": [USER]})
     first = ask.conversation.messages[0]
     assert (first, first.at) == (Message(Role.SYSTEM, parts), FIELD)
-    assert orjson.loads(render_request(ask.conversation, WANTED))["system"] == system
+    assert orjson.loads(REQUESTS.render(ask.conversation, WANTED))["system"] == system
     assert locate_message(first) == "/system"
 
 
@@ -154,7 +154,7 @@ def test_a_system_message_in_the_conversation_stays_where_it_is() -> None:
     late = {"role": "system", "content": "late"}
     found = messages(late, USER, late)
     assert [message.role for message in found] == [Role.SYSTEM, Role.USER, Role.SYSTEM]
-    assert orjson.loads(render_request(Conversation(found), WANTED))["messages"] == [late, USER, late]
+    assert orjson.loads(REQUESTS.render(Conversation(found), WANTED))["messages"] == [late, USER, late]
 
 
 SETTINGS: list[tuple[dict[str, Any], Settings]] = [
@@ -210,7 +210,7 @@ TOOLS: list[tuple[dict[str, Any], Tool | NativeTool]] = [
 def test_tools(wire: dict[str, Any], tool: Tool | NativeTool) -> None:
     ask = asked({"messages": [USER], "tools": [wire]})
     assert ask.conversation.tools == (tool,)
-    assert orjson.loads(render_request(ask.conversation, WANTED))["tools"] == [wire]
+    assert orjson.loads(REQUESTS.render(ask.conversation, WANTED))["tools"] == [wire]
 
 
 def test_unknown_fields_are_kept_with_their_dialect() -> None:
@@ -240,13 +240,13 @@ def test_unknown_fields_are_kept_with_their_dialect() -> None:
 )
 def test_what_it_has_no_words_for_is_refused(message: Message) -> None:
     with pytest.raises(Unrepresentable):
-        render_request(Conversation((message,)), WANTED)
+        REQUESTS.render(Conversation((message,)), WANTED)
 
 
 @pytest.mark.parametrize("settings", [Settings(seed=1), Settings(n=2), Settings(verbosity="low"), Settings(min_p=0.1)])
 def test_settings_it_has_no_words_for_are_refused(settings: Settings) -> None:
     with pytest.raises(Unrepresentable):
-        render_request(Conversation((HELLO,), settings=settings), WANTED)
+        REQUESTS.render(Conversation((HELLO,), settings=settings), WANTED)
 
 
 @pytest.mark.parametrize(
@@ -260,5 +260,5 @@ def test_settings_it_has_no_words_for_are_refused(settings: Settings) -> None:
 )
 def test_faults_point_at_their_place(body: dict[str, Any], at: str) -> None:
     with pytest.raises(MalformedRequest) as caught:
-        parse_request(orjson.dumps(body))
+        REQUESTS.parse(orjson.dumps(body))
     assert caught.value.at == at

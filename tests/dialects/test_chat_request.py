@@ -33,7 +33,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.openai_chat.request import locate_parts, parse_request, render_request
+from dragoman.dialects.openai_chat.request import REQUESTS, locate_parts
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
@@ -142,7 +142,7 @@ def test_the_older_function_call() -> None:
     assert isinstance(result, Result)
     assert made.id == result.call_id
     assert ask.conversation.settings.tool_choice == ToolChoice(ChoiceMode.NAMED, ("f",), wire_form="function_call")
-    anew = orjson.loads(render_request(ask.conversation, WANTED))
+    anew = orjson.loads(REQUESTS.render(ask.conversation, WANTED))
     assert anew["functions"] == [{"name": "f", "parameters": {}}]
     assert anew["messages"][1] == wire[1]
 
@@ -191,7 +191,7 @@ TOOLS: list[tuple[dict[str, Any], Tool | NativeTool]] = [
 def test_tools(wire: dict[str, Any], tool: Tool | NativeTool) -> None:
     ask = asked({"messages": [USER], "tools": [wire]})
     assert ask.conversation.tools == (tool,)
-    assert orjson.loads(render_request(ask.conversation, WANTED))["tools"] == [wire]
+    assert orjson.loads(REQUESTS.render(ask.conversation, WANTED))["tools"] == [wire]
 
 
 def test_unknown_fields_and_roles_are_kept() -> None:
@@ -208,9 +208,9 @@ def test_a_choice_of_an_unknown_word_is_kept() -> None:
 
 def test_a_touched_message_is_the_only_one_written_anew() -> None:
     source = b'{"messages": [{"role":"user","content":"\\u0061" }, {"role":"user","content":"b"}], "model":"m"}'
-    ask = parse_request(source)
+    ask = REQUESTS.parse(source)
     changed = Message(Role.USER, (text("c"),))
-    amended = render_request(replace(ask.conversation, messages=(ask.conversation.messages[0], changed)), WANTED, ask)
+    amended = REQUESTS.render(replace(ask.conversation, messages=(ask.conversation.messages[0], changed)), WANTED, ask)
     assert amended == b'{"messages":[{"role":"user","content":"\\u0061" },{"role":"user","content":"c"}],"model":"m"}'
 
 
@@ -225,7 +225,7 @@ def test_a_touched_message_is_the_only_one_written_anew() -> None:
 )
 def test_what_it_has_no_words_for_is_refused(message: Message) -> None:
     with pytest.raises(Unrepresentable):
-        render_request(Conversation((message,)), WANTED)
+        REQUESTS.render(Conversation((message,)), WANTED)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_it_has_no_words_for_is_refused(message: Message) -> None:
 )
 def test_faults_point_at_their_place(body: bytes, error: type[Exception], at: str) -> None:
     with pytest.raises(error) as caught:
-        parse_request(body)
+        REQUESTS.parse(body)
     assert caught.value.at == at  # type: ignore[attr-defined]
 
 

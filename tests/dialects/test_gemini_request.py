@@ -36,7 +36,7 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import message_parse
 from dragoman.dialects.gemini.dialect import request_path
-from dragoman.dialects.gemini.request import locate, locate_parts, parse_request, render_request
+from dragoman.dialects.gemini.request import REQUESTS, locate, locate_parts
 from dragoman.dialects.gemini.tools import from_proto, to_proto
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
@@ -55,7 +55,7 @@ def contents(*found: Any) -> tuple[Message, ...]:
 
 
 def written(*messages: Message, **more: Any) -> dict[str, Any]:
-    return orjson.loads(render_request(Conversation(messages, **more), WANTED))
+    return orjson.loads(REQUESTS.render(Conversation(messages, **more), WANTED))
 
 
 PARTS: list[tuple[dict[str, Any], Part]] = [
@@ -138,7 +138,7 @@ def test_responses_of_tools(response: Any, parts: tuple[Part, ...], is_error: bo
 )
 def test_any_result_text_reads_back_as_it_was(words: str) -> None:
     messages = (Message(Role.ASSISTANT, (Call("x", "f", b"{}"),)), Message(Role.TOOL, (Result("x", (text(words),)),)))
-    again = parse_request(render_request(Conversation(messages), WANTED))
+    again = REQUESTS.parse(REQUESTS.render(Conversation(messages), WANTED))
     assert again.conversation.messages == messages
 
 
@@ -169,10 +169,10 @@ def test_ids_are_the_same_whether_calls_are_filled_in_pair_by_pair_or_turn_by_tu
     calls = [{"role": "model", "parts": [{"functionCall": call | more}]} for more in ({}, {"id": "x"})]
     responses = [{"role": "user", "parts": [{"functionResponse": response | more}]} for more in ({}, {"id": "x"})]
     bodies = [{"contents": items} for items in product([*texts, *calls, *responses], repeat=4)]
-    by_pairs = [parse_request(orjson.dumps(body)) for body in bodies]
+    by_pairs = [REQUESTS.parse(orjson.dumps(body)) for body in bodies]
     monkeypatch.setattr(message_parse, "_fill_pairs", lambda messages, count: (0, count))
     for body, ask in zip(bodies, by_pairs, strict=True):
-        by_turns = parse_request(orjson.dumps(body))
+        by_turns = REQUESTS.parse(orjson.dumps(body))
         assert ids_of(ask) == ids_of(by_turns), body
         assert ask.traits == by_turns.traits, body
 
@@ -219,7 +219,7 @@ def test_system_instruction(key: str, system: Any) -> None:
     ask = asked({key: system, "contents": [USER]})
     assert ask.conversation.messages[0] == Message(Role.SYSTEM, (text("be kind"),))
     assert locate(ask.conversation.messages[0]) == "/systemInstruction"
-    assert orjson.loads(render_request(ask.conversation, WANTED))["systemInstruction"] == {
+    assert orjson.loads(REQUESTS.render(ask.conversation, WANTED))["systemInstruction"] == {
         "parts": [{"text": "be kind"}]
     }
 
@@ -424,7 +424,7 @@ def test_tools_in_several_objects() -> None:
         NativeTool("googleSearch", b'{"google_search":{}}', GEMINI, 1),
         Tool("g", None, b'{"type":"object"}', wrapper="function_declarations", at=1, inner=0),
     )
-    assert orjson.loads(render_request(ask.conversation, WANTED))["tools"] == [
+    assert orjson.loads(REQUESTS.render(ask.conversation, WANTED))["tools"] == [
         {"functionDeclarations": [tools[0]["functionDeclarations"][0]]},
         {"google_search": {}},
         {"function_declarations": [{"name": "g", "parametersJsonSchema": {"type": "object"}}]},
@@ -482,10 +482,10 @@ def test_unknown_fields_are_kept_with_their_dialect() -> None:
 
 def test_model_and_stream_are_told_by_the_path() -> None:
     body = orjson.dumps({"contents": [USER]})
-    ask = parse_request(body)
+    ask = REQUESTS.parse(body)
     assert (ask.model, ask.stream) == (None, False)
-    assert parse_request(orjson.dumps({"contents": [USER], "model": "models/gemini-x"})).model == "gemini-x"
-    assert render_request(ask.conversation, RenderOptions("other", False), ask) == body
+    assert REQUESTS.parse(orjson.dumps({"contents": [USER], "model": "models/gemini-x"})).model == "gemini-x"
+    assert REQUESTS.render(ask.conversation, RenderOptions("other", False), ask) == body
     assert request_path(RenderOptions("gemini-x", False)) == "/v1beta/models/gemini-x:generateContent"
     assert (
         request_path(RenderOptions("models/gemini-x", True)) == "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
@@ -541,5 +541,5 @@ def test_settings_it_has_no_words_for_are_refused(settings: Settings) -> None:
 )
 def test_faults_point_at_their_place(body: Any, error: type[Exception], at: str) -> None:
     with pytest.raises(error) as caught:
-        parse_request(orjson.dumps(body))
+        REQUESTS.parse(orjson.dumps(body))
     assert caught.value.at == at  # type: ignore[attr-defined]

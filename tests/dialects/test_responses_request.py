@@ -36,7 +36,7 @@ from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, S
 from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_responses.dialect import DIALECT
-from dragoman.dialects.openai_responses.request import locate_parts, parse_request, render_request
+from dragoman.dialects.openai_responses.request import REQUESTS, locate_parts
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 RESPONSES = Origin("openai-responses")
@@ -57,7 +57,7 @@ def items(*found: Any) -> tuple[Message, ...]:
 
 
 def written(*messages: Message, **more: Any) -> dict[str, Any]:
-    return orjson.loads(render_request(Conversation(messages, **more), WANTED))
+    return orjson.loads(REQUESTS.render(Conversation(messages, **more), WANTED))
 
 
 def call(name: str, **more: Any) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def test_instructions_are_a_system_message_of_their_own_field() -> None:
     first, second, _ = ask.conversation.messages
     assert (first, first.at) == (Message(Role.SYSTEM, (text("be kind"),)), FIELD)
     assert second.role is Role.SYSTEM
-    anew = orjson.loads(render_request(ask.conversation, WANTED))
+    anew = orjson.loads(REQUESTS.render(ask.conversation, WANTED))
     assert anew["instructions"] == "be kind"
     assert [item["role"] for item in anew["input"]] == ["system", "user"]
 
@@ -231,12 +231,12 @@ def test_the_first_of_several_system_messages_goes_to_the_field() -> None:
 
 def test_a_text_as_input_becomes_a_list_only_when_it_is_amended() -> None:
     ask = asked({"input": "hi"})
-    assert orjson.loads(render_request(ask.conversation, RenderOptions("x", False), ask)) == {
+    assert orjson.loads(REQUESTS.render(ask.conversation, RenderOptions("x", False), ask)) == {
         "model": "x",
         "input": "hi",
     }
     longer = replace(ask.conversation, messages=(*ask.conversation.messages, Message(Role.USER, (text("more"),))))
-    amended = orjson.loads(render_request(longer, WANTED, ask))["input"]
+    amended = orjson.loads(REQUESTS.render(longer, WANTED, ask))["input"]
     assert [item["content"] for item in amended] == ["hi", "more"]
 
 
@@ -312,7 +312,7 @@ def test_tools() -> None:
         NativeTool("namespace", orjson.dumps(namespace), RESPONSES, 2, (inner,)),
         NativeTool("web_search", orjson.dumps(wire[3]), RESPONSES, 3),
     )
-    anew = orjson.loads(render_request(ask.conversation, WANTED))
+    anew = orjson.loads(REQUESTS.render(ask.conversation, WANTED))
     assert anew["tool_choice"] == {"type": "custom", "name": "patch"}
 
 
@@ -380,7 +380,7 @@ def test_settings_it_has_no_words_for_are_refused(settings: Settings) -> None:
 )
 def test_faults_point_at_their_place(body: dict[str, Any], at: str) -> None:
     with pytest.raises(MalformedRequest) as caught:
-        parse_request(orjson.dumps(body))
+        REQUESTS.parse(orjson.dumps(body))
     assert caught.value.at == at
 
 

@@ -36,7 +36,6 @@ def locate_parts(message: Message) -> list[str]:
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
-render_request = LAYOUT.render
 
 
 # How what does not fit is written
@@ -115,7 +114,6 @@ FORM = WireForm(
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_block_turns, parse_block_turn)
 READER = RequestReader(
-    NAME,
     "a Messages request",
     MEMBERS,
     LIST,
@@ -123,7 +121,4 @@ READER = RequestReader(
     settle=mark_inline,
     parse_system=parse_system,
 )
-parse_request = READER.parse
-
-
-REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)
+REQUESTS = RequestCodec(READER.parse, LAYOUT.render, locate_parts, PLACES)

@@ -188,7 +188,6 @@ FORM = WireForm(
 )
 LIST = ListParser(FORM, item_parser(decode_turn, parse_turn), parse_odd_item, decode_turns, parse_turn)
 READER = RequestReader(
-    NAME,
     "a Converse request",
     MEMBERS,
     LIST,
@@ -198,7 +197,4 @@ READER = RequestReader(
     parse_model=lambda found: None,
     asks_for_stream=lambda found: False,
 )
-parse_request = READER.parse
-
-
-REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)
+REQUESTS = RequestCodec(READER.parse, render_request, locate_parts, PLACES)

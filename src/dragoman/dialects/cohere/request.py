@@ -66,12 +66,11 @@ def locate_parts(message: Message) -> list[str]:
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages, render_new)
-render_request = LAYOUT.render
 
 
 # How what does not fit is written
 
-MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
+MEMBERS = MemberForm("messages")
 FORM = WireForm(
     name=NAME,
     list_name="messages",
@@ -86,15 +85,5 @@ FORM = WireForm(
     optional={"tool_plan": b'"n', "citations": b"[n"},
 )
 LIST = ListParser(FORM, item_parser(decode_message, parse_turn), parse_odd_item, decode_messages, parse_turn)
-READER = RequestReader(
-    NAME,
-    CALLED,
-    MEMBERS,
-    LIST,
-    parse_top_level,
-    parse_list=_parse_list,
-)
-parse_request = READER.parse
-
-
-REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, locate=locate)
+READER = RequestReader(CALLED, MEMBERS, LIST, parse_top_level, parse_list=_parse_list)
+REQUESTS = RequestCodec(READER.parse, LAYOUT.render, locate_parts, PLACES, locate=locate)

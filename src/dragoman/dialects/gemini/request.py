@@ -300,7 +300,6 @@ LIST = ListParser(
     FORM, item_parser(decode_content, parse_content), parse_odd_item, decode_usual_contents, parse_content
 )
 READER = RequestReader(
-    NAME,
     "a Gemini request",
     MEMBERS,
     LIST,
@@ -311,7 +310,4 @@ READER = RequestReader(
     parse_model=_parse_named_model,
     asks_for_stream=lambda found: False,
 )
-parse_request = READER.parse
-
-
-REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, locate)
+REQUESTS = RequestCodec(READER.parse, render_request, locate_parts, PLACES, locate)

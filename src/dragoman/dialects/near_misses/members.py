@@ -21,11 +21,11 @@ class MemberForm(msgspec.Struct, frozen=True):
     """What a dialect calls its messages and its system text."""
 
     messages: str
-    system: str
+    system: str = ""
     """Empty if it has no field for it."""
-    fits_system: Callable[[Json], bool]
+    fits_system: Callable[[Json], bool] = lambda raw: True
     """Whether the system text fits the schema."""
-    render_system_texts: Callable[[list[Json]], Json]
+    render_system_texts: Callable[[list[Json]], Json] = lambda texts: b""
     """Texts as it is written."""
     trim_system: Callable[[Json], Trimmed | None] = lambda raw: None
     """The system text without optional members that do not fit."""

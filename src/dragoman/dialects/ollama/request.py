@@ -43,7 +43,6 @@ _MEMBERS: Mapping[type[Part], str] = {Call: "/tool_calls/", Media: "/images/", R
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
-render_request = LAYOUT.render
 
 
 # How what does not fit is written
@@ -110,7 +109,7 @@ def _flatten_result(part: Part) -> Part:
     return replace(part, parts=_join_texts(list(part.parts)))
 
 
-MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
+MEMBERS = MemberForm("messages")
 FORM = WireForm(
     name=NAME,
     list_name="messages",
@@ -127,16 +126,5 @@ FORM = WireForm(
     argument_objects=True,
 )
 LIST = ListParser(FORM, item_parser(message_decoder.decode, parse_turn), parse_odd_item, decode_messages, parse_turn)
-READER = RequestReader(
-    NAME,
-    "a chat request",
-    MEMBERS,
-    LIST,
-    parse_top_level,
-    settle=settle,
-    asks_for_stream=_streams,
-)
-parse_request = READER.parse
-
-
-REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)
+READER = RequestReader("a chat request", MEMBERS, LIST, parse_top_level, settle=settle, asks_for_stream=_streams)
+REQUESTS = RequestCodec(READER.parse, LAYOUT.render, locate_parts, PLACES)

@@ -47,7 +47,6 @@ def _member_of(listed: bool, part: Part) -> str:
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages, render_unnamed)
-render_request = LAYOUT.render
 
 
 # How what does not fit is written
@@ -68,7 +67,7 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
     return repaired
 
 
-MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
+MEMBERS = MemberForm("messages")
 FORM = WireForm(
     name=NAME,
     list_name="messages",
@@ -88,8 +87,5 @@ FORM = WireForm(
     pictures_apart=True,
 )
 LIST = ListParser(FORM, item_parser(decode_message, parse_turn), parse_odd_item, decode_messages, parse_turn)
-READER = RequestReader(NAME, "a Chat request", MEMBERS, LIST, parse_top_level, settle)
-parse_request = READER.parse
-
-
-REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES)
+READER = RequestReader("a Chat request", MEMBERS, LIST, parse_top_level, settle)
+REQUESTS = RequestCodec(READER.parse, LAYOUT.render, locate_parts, PLACES)

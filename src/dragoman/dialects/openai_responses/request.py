@@ -229,7 +229,6 @@ FORM = WireForm(
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_items, parse_turn)
 READER = RequestReader(
-    NAME,
     "a Responses request",
     MEMBERS,
     LIST,
@@ -238,7 +237,4 @@ READER = RequestReader(
     find_members=_find_members,
     parse_list=_parse_input,
 )
-parse_request = READER.parse
-
-
-REQUESTS = RequestCodec(parse_request, render_request, locate_parts, PLACES, locate)
+REQUESTS = RequestCodec(READER.parse, render_request, locate_parts, PLACES, locate)

@@ -30,7 +30,6 @@ _CHOICE_MEMBERS = ("tool_choice", "toolChoice", "toolConfig", "function_call")
 class RequestReader(msgspec.Struct, frozen=True):
     """How requests of one dialect are read."""
 
-    dialect: str
     called: str
     """What the dialect's own vendor calls a request, for errors."""
     members: MemberForm
@@ -84,7 +83,7 @@ class RequestReader(msgspec.Struct, frozen=True):
         messages, traits = listed.finish(opening)
         top = self.parse_top_level(meant.found)
         return Ask(
-            dialect=self.dialect,
+            dialect=self.parser.form.name,
             model=self.parse_model(found),
             stream=self.asks_for_stream(found),
             conversation=top.conversation(messages, (*meant.misses, *listed.misses)),
