@@ -70,6 +70,13 @@ def test_adapt_for_real_providers() -> None:
     assert claude.json["messages"][1]["content"] == content[::-1]
     assert claude.changes == [("mixed-parts", "/messages/1", "order", False)]
     assert sent(body, "anthropic-compatible/some-model").json["messages"] == body["messages"]
+    assert sent(body, "anthropic-compatible/claude-opus-5").json["messages"][1]["content"] == content[::-1]
+    call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+    items = [{"role": "user", "content": "Hi"}, call, {"role": "assistant", "content": "A"}]
+    codex = {"input": [*items, {"type": "function_call_output", "call_id": "a", "output": "1"}], "max_output_tokens": 9}
+    for profile in ("anthropic-compatible", "anthropic-compatible-strict"):
+        translated = sent(codex, f"{profile}/some-model", source="openai-responses")
+        assert [block["type"] for block in translated.json["messages"][1]["content"]] == ["text", "tool_use"]
     bedrock = sent(body, "bedrock/us.anthropic.claude-opus-4-8", source="anthropic")
     assert [next(iter(block)) for block in bedrock.json["messages"][1]["content"]] == ["text", "toolUse"]
     assert ("mixed-parts", "/messages/1", "order", False) in bedrock.changes

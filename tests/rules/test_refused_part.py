@@ -388,10 +388,11 @@ def test_what_only_its_provider_can_read_is_left_out(block: dict[str, Any], lose
     assert said_by(block) == ([], [loses])
 
 
-def test_a_refusal_alone_is_text_for_gateways_that_make_no_part_of_it() -> None:
+@pytest.mark.parametrize("target", ["openrouter/google/gemini-2.5-pro", "moonshot/kimi-k3"])
+def test_a_refusal_alone_is_text_for_those_that_make_no_part_of_it(target: str) -> None:
     said: dict[str, Any] = {"role": "assistant", "content": None, "refusal": "No."}
     body = {"messages": [{"role": "user", "content": "Hi"}, said, {"role": "user", "content": "Why?"}]}
-    done = sent(body, "openrouter/google/gemini-2.5-pro")
+    done = sent(body, target)
     assert done.json["messages"][1] == {"role": "assistant", "content": "No."}
     assert [rule for rule, *_ in done.changes] == ["refused-part"]
     assert sent(body, "openrouter/openai/gpt-4o").changes == []
