@@ -21,9 +21,7 @@ from dragoman.wire.json_reader import split_items, split_members
 LISTS = {name: registry.dialect(name).list_name for name in SHAPES}
 MORE = {name: write_request(name, "user: Hi\nassistant: Indeed.\nuser: And then?")[LISTS[name]][1:] for name in SHAPES}
 MOVES = {("late-system", "moved to the opening"), ("late-result", "moved a result to its call")}
-MOVES |= {("json-word", "appended a user turn that says the word"), ("no-user-turn", "appended a user turn")}
-"""What the law excepts: a reported hoist, and a late result; and a turn that is made up at the end, before which some
-targets want an answer of the model's: both leave when the user speaks."""
+"""What the law excepts: a reported hoist, and a late result."""
 
 
 @pytest.mark.parametrize(("target", "seeds"), SWEEPS)

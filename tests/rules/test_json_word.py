@@ -45,6 +45,19 @@ def test_the_word_may_be_anywhere(name: str) -> None:
     assert run(json_word, {"messages": SAID[name], **JSON}, REFUSES).untouched
 
 
+def test_the_last_result_says_it_where_no_user_may_follow_results() -> None:
+    wants_bridge = facts(json_word="refuses", user_after_tool="refuses", list_content="refuses")
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "a", "content": "12 degrees"}
+    messages = [HI, {"role": "assistant", "content": "x", "tool_calls": [call]}, result]
+    done = run(json_word, {"messages": messages, **JSON}, wants_bridge)
+    told = {**result, "content": [{"type": "text", "text": text} for text in ("12 degrees", "Answer in JSON.")]}
+    assert done.json["messages"] == [*messages[:2], told]
+    assert done.changes == [("/messages/2", "nothing", True)]
+    behind = run(json_word, {"messages": [*messages, HI], **JSON}, wants_bridge)
+    assert behind.json["messages"] == [*messages, HI, {"role": "user", "content": "Answer in JSON."}]
+
+
 UNTOUCHED = {
     "text": ({"messages": [HI], "response_format": {"type": "text"}}, REFUSES),
     "no format": ({"messages": [HI], "temperature": 1}, REFUSES),

@@ -24,6 +24,29 @@ def test_a_user_turn_is_appended_to_turns_of_the_model(script: str) -> None:
     assert run(no_user_turn, "system: A", facts(no_user="refuses")).untouched
 
 
+def test_it_is_put_first_where_no_user_may_follow_results() -> None:
+    known = facts(no_user="refuses", user_after_tool="refuses", system_only="refuses")
+    loop = "call look(c1) {}\nresult c1: ok"
+    done = run(no_user_turn, f"system: A\n{loop}", known)
+    assert done.script == f"system: A\nuser: Please continue.\n{loop}"
+    assert done.changes == [("/messages/1", "nothing", True)]
+    assert run(no_user_turn, "system: A", known).script == "system: A\nuser: Please continue."
+    assert run(no_user_turn, f"system: A\n{loop}\nuser: Go", known).untouched
+
+
+def test_in_a_translation_it_stays_first_when_the_user_speaks() -> None:
+    """Z.AI's models want a turn of the user, and nobody knows whether one may follow results."""
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "look", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "ok"}]}
+    more = [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "And then?"}]
+    short, long = (
+        sent({"messages": [call, result, *turns], "max_tokens": 9}, "zai/glm-4.6", source="anthropic").json["messages"]
+        for turns in ([], more)
+    )
+    assert short[0] == {"role": "user", "content": "Please continue."}
+    assert long[:3] == short
+
+
 def test_the_words_can_be_configured() -> None:
     assert run(no_user_turn, "system: A", REFUSES, texts={"no_user_turn": "Go."}).script == "system: A\nuser: Go."
 

@@ -1,9 +1,10 @@
 """JSON asked for as the answer's format, while no message says the word.
 
 Some providers refuse the setting unless a message mentions JSON, because a model that does not know may write white
-space without end. A user turn that says so is appended (`texts.json_word`).
+space without end. A user turn that says so is appended (`texts.json_word`). If the conversation ends with results and
+the target wants the assistant between them and the user, the last result says so: another made-up turn would be needed.
 
-Loses nothing; adds a turn.
+Loses nothing; adds a turn or a text.
 
 For `openai/gpt-4o`:
 
@@ -23,7 +24,7 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import USER, Message
+from dragoman.conversation.messages import TOOL, USER, Message
 from dragoman.conversation.parts import Call, Part, Result, Text
 from dragoman.conversation.settings import FormatKind
 from dragoman.profiles.facts import Stance
@@ -49,7 +50,13 @@ def json_word(conversation: Conversation, context: Context) -> Rewrite:
     if any(_WORD in text.lower() for message in conversation.messages for text in _texts(message.parts)):
         return Rewrite(conversation)
     last = conversation.messages[-1] if conversation.messages else None
-    turn = Message(USER, (Text(quote(context.text("json_word"))),))
+    word = Text(quote(context.text("json_word")))
+    final = last.parts[-1] if last is not None and last.role is TOOL and last.parts else None
+    if last is not None and type(final) is Result and context.facts.user_after_tool is Stance.REFUSES:
+        message = replace(last, parts=(*last.parts[:-1], replace(final, parts=(*final.parts, word))))
+        note = Note("said the word at the end of the last result", last, kind="synthetic", before=last, after=message)
+        return Rewrite(replace(conversation, messages=(*conversation.messages[:-1], message)), (note,))
+    turn = Message(USER, (word,))
     note = Note("appended a user turn that says the word", last, kind="synthetic", after=turn)
     return Rewrite(replace(conversation, messages=(*conversation.messages, turn)), (note,))
 
