@@ -301,7 +301,9 @@ def test_a_null_mark_of_an_error_goes_whatever_the_result_holds(content: Any) ->
     call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "a", "content": content}
     turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [call]}]
-    asked = {"max_tokens": 9, "messages": [*turns, {"role": "user", "content": [{**result, "is_error": None}]}]}
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    last = {"role": "user", "content": [{**result, "is_error": None}]}
+    asked = {"max_tokens": 9, "tools": tools, "messages": [*turns, last]}
     done = adapt(asked, source="anthropic", target="anthropic/claude-sonnet-4-5")
     assert done.json["messages"] == [*turns, {"role": "user", "content": [result]}]
     assert [(one.rule, one.at) for one in done.changes] == [("off-schema", "/messages/2/content/0/is_error")]
