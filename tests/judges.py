@@ -15,7 +15,7 @@ from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
 from dragoman.profiles.profile import builtin, builtin_names
 
 _OTHER_NAMES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "gemini-compatible": ("gemini-openai", {}),
+    "gemini-compatible": ("gemini-openai", {"reported": False}),  # which fields a proxy takes is unknown
     "anthropic-compatible-strict": ("anthropic", {}),
     "openai-compatible": ("compatible-lenient", {}),
     "openai-compatible-strict": ("compatible", {}),

@@ -154,6 +154,8 @@ def test_a_tool_without_a_schema_says_that_it_takes_no_arguments(bare: dict[str,
     done = run(schema_keyword, asked, facts(tools_without_schema="refuses"))
     assert done.json["tools"] == [tool(empty)]
     assert (done.changes, done.did) == ([("/tools/0", "nothing", False)], ["f: said that it takes no arguments"])
+    nothing = run(schema_keyword, body(tool({})), facts(tools_without_schema="refuses"))
+    assert nothing.did == ["f: said that it takes no arguments"], "as in `function parameters is empty`"
     assert run(schema_keyword, asked, facts()).untouched
     assert run(schema_keyword, body(tool(empty)), facts(tools_without_schema="refuses")).untouched
     compiled = sent(asked, "mistral/mistral-large-latest")
@@ -317,3 +319,25 @@ def test_nullable_stays_as_it_is_for_google_behind_openrouter() -> None:
     for target in ("openrouter/google/gemini-2.5-flash", "openrouter/google/gemini-3-pro-preview"):
         made = adapt(body, source="openai-chat", target=target)
         assert (made.changes, made.json["tools"]) == ((), [tool])
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "object", "properties": {}}, {"type": "object", "properties": {}, "required": []}]
+)
+@pytest.mark.parametrize(
+    ("source", "target"), [("anthropic", "openai/gpt-5"), ("openai-chat", "openai-responses/gpt-5")]
+)
+def test_a_strict_tool_without_properties_keeps_its_empty_list(
+    source: str, target: str, schema: dict[str, Any]
+) -> None:
+    """Strict mode demands `required`, whatever is known of empty lists."""
+    tool = {"name": "f", "strict": True, "parameters": schema}
+    if source == "anthropic":
+        tool = {"name": "f", "strict": True, "input_schema": schema}
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 99, "tools": [tool]}
+    if source == "openai-chat":
+        asked["tools"] = [{"type": "function", "function": tool}]
+    done = adapt(asked, source=source, target=target)
+    written = done.json["tools"][0].get("function", done.json["tools"][0])["parameters"]
+    assert written == {"type": "object", "properties": {}, "additionalProperties": False, "required": []}
+    assert len({change.did for change in done.changes}) == len(done.changes), "each change is made once"

@@ -40,7 +40,7 @@ class EmulatorEntry:
 
 _CHAT_OPTIONS = (
     *("provider", "extra_fields", "extra_message_fields", "alternation", "system_first"),
-    *("reasoning_required", "empty_assistant", "error_shape", "done", "pairing", "roles"),
+    *("reasoning_required", "empty_assistant", "error_shape", "done", "pairing", "reported", "roles"),
 )
 _TEMPLATE = ("template", "server", "vision")
 

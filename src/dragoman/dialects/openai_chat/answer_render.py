@@ -37,7 +37,7 @@ from dragoman.dialects.families.openai_answers import error_object, headers_of, 
 from dragoman.dialects.openai_chat import ID_PREFIX, IN_ANSWER, IN_CHOICE, NAME
 from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.schema import decode_whole
-from dragoman.dialects.shared.citations import page_of
+from dragoman.dialects.shared.citations import page_of, render_url_citation
 from dragoman.dialects.shared.ownership import own_fields, own_members, own_or_sealed
 from dragoman.dialects.shared.parsing import answer_call_id, vendor_id
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode
@@ -79,10 +79,7 @@ def render_annotation(citation: Json, origin: Origin) -> Json | None:
     if origin.dialect == NAME:
         return citation
     page = page_of(citation)
-    if page is None:
-        return None
-    cited = {"start_index": page.start, "end_index": page.end, "url": page.url, "title": page.title}
-    return encode({"type": "url_citation", "url_citation": cited})
+    return render_url_citation(page) if page is not None else None
 
 
 def render_media(event: MediaDelta, pictures: int) -> bytes:

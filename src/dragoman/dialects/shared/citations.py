@@ -111,7 +111,13 @@ def cite_pages_beside(members: Mapping[str, Json]) -> list[Json]:
         return []
     pages = [{"url": one} if isinstance(one, str) else one for one in listed] if isinstance(listed, list) else []
     found = [Page(one["url"], one.get("title") or "") for one in pages[:_MOST_BESIDE] if _is_page(one)]
-    return [msgspec.json.encode({"type": "url_citation", "url_citation": page}) for page in found]
+    return [render_url_citation(page) for page in found]
+
+
+def render_url_citation(page: Page) -> Json:
+    """A page in the form of Chat, which demands a range: an empty one says nothing of it."""
+    cited = {"start_index": page.start, "end_index": page.end, "url": page.url, "title": page.title}
+    return msgspec.json.encode({"type": "url_citation", "url_citation": cited})
 
 
 _MOST_BESIDE = 100

@@ -487,6 +487,8 @@ def with_options(service: CompatibleService, more: Mapping[str, Any]) -> Compati
     for option, switched in _SWITCHES.items():
         if option in more:
             changes |= switched if more[option] else dict.fromkeys(switched)
+    if more.get("reported") is False:
+        changes["reported"] = ()
     if "roles" in more:
         changes["roles"] = tuple(more["roles"])
     if "error_shape" in more:

@@ -35,13 +35,16 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, reuse_unchanged, rewrite_parts
 from dragoman.rules.rule import rule
-from dragoman.rules.schema import FORMS, Compiled, SchemaForm, compile_schema, rename_arguments
+from dragoman.rules.schema import FORMS, Compiled, SchemaForm, Strictness, compile_schema, rename_arguments
 from dragoman.rules.schema.weight import weight
 
 NO_ARGUMENTS = b'{"type":"object","properties":{}}'
 """The schema of a tool that takes none."""
+_NO_SCHEMA = (None, b"{}")
 _STRICT = "-strict"
-_SPARE = {name: replace(form, empty_required=False) for name, form in FORMS.items()}
+_SPARE = {
+    name: form if form.strict is Strictness.ALL else replace(form, empty_required=False) for name, form in FORMS.items()
+}
 """The forms for a target that may refuse `required: []`."""
 MAX_TOTAL_GROWTH = 128 * 1024
 """Bytes that copies of definitions may have added to the schemas of a request before the next one grows too."""
@@ -105,7 +108,7 @@ def _compile_tool(
 ) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.custom:
         return tool
-    if tool.schema is None and facts.tools_without_schema is Stance.REFUSES:
+    if tool.schema in _NO_SCHEMA and facts.tools_without_schema is Stance.REFUSES:
         did = f"{tool.name}: said that it takes no arguments"
         notes.append(Note(did, key=tool.place, loses=Loss.NOTHING, after=NO_ARGUMENTS))
         tool = replace(tool, schema=NO_ARGUMENTS)
