@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.judges import judge
 from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
+from dragoman.conversation.messages import MADE
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.policy import Policy
 from dragoman.profiles.facts import Facts
@@ -575,3 +577,13 @@ def test_a_target_that_takes_it_under_that_name_gets_it_so() -> None:
     assert not adapt(wire, target="gemini/gemini-2.5-flash").changes
     named = in_chat(filed(f"data:image/png;base64,{PNG}"))
     assert not adapt(named, target="openai/gpt-4o").changes
+
+
+def test_what_is_done_to_a_turn_that_was_made_up_is_told_where_that_turn_stands() -> None:
+    known = facts(media={"image": {**ACCEPTS, "result": "refuses"}})
+    said = f"user: [audio https://a/b.mp3]\ncall f(a) {{}}\nresult a: [image {URL}]\nuser: And?"
+    asked = run(refused_part, said, known)
+    assert asked.did == ["put a line of text in place of an audio", "moved media of a result to a user turn"]
+    first, call, result, last = asked.ask.conversation.messages
+    made = replace(asked.ask.conversation, messages=(first, call, replace(result, at=MADE), last))
+    assert run(refused_part, made, known).did == asked.did

@@ -91,16 +91,18 @@ def refused_part(conversation: Conversation, context: Context) -> Rewrite:
     steps = [step.notes for step in (named, moved, done) if step.notes]
     notes = sum(steps, ())
     if len(steps) > 1:
-        notes = _in_order(notes, moved.conversation.messages)
+        notes = _in_order(notes, named.conversation.messages, moved.conversation.messages)
     return Rewrite(done.conversation, notes)
 
 
-def _in_order(notes: tuple[Note, ...], messages: tuple[Message, ...]) -> tuple[Note, ...]:
-    """The notes in the order of the messages. A turn that was made up stands after the results it was made of."""
+def _in_order(notes: tuple[Note, ...], *steps: tuple[Message, ...]) -> tuple[Note, ...]:
+    """The notes in the order of the messages, as they were after each step. A turn that was made up stands after what
+    it was made of."""
     homes: dict[int, int] = {}
-    home = FIELD
-    for message in messages:
-        home = homes[id(message)] = message.at if message.at != MADE else home
+    for messages in steps:
+        home = FIELD
+        for message in messages:
+            home = homes[id(message)] = message.at if message.at != MADE else home
     return tuple(sorted(notes, key=lambda note: homes.get(id(note.message), note.message.at if note.message else 0)))
 
 
