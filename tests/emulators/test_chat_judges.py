@@ -293,7 +293,7 @@ OTHERS = [
         talk(USER, USER),
         "After the (optional) system message(s), user or tool message(s) should alternate",
     ),
-    ("perplexity", talk(USER, SAID), "Last message must have role `user`."),
+    ("perplexity", talk(USER, SAID), "Last message must have role `user` or `tool`."),
     ("perplexity", talk(USER, SYSTEM), "After the (optional) system message(s)"),
     ("groq", {**talk(USER), "tools": [TOOL] * 129}, "'tools' : maximum number of items is 128"),
     ("moonshot", talk(USER, CALLS, RESULT), "thinking is enabled but reasoning_content is missing in assistant tool"),

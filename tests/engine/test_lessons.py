@@ -436,6 +436,7 @@ CASES: dict[str, Case] = {
             "Please ensure that the conversation will end with a user role.",
             "The conversation must end with a user message.",
             "Last message must have role `user`.",
+            "Last message must have role `user` or `tool`.",
             "The model that you are using requires the last turn in the conversation to be a user message.",
             "Assistant response prefill is incompatible with enable_thinking.",
         ),

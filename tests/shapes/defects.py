@@ -198,6 +198,10 @@ def _searched(number: int) -> Wire:
     return {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{number}", "content": [page]}
 
 
+def _naming(number: int) -> Wire:
+    return {"type": "tool_reference", "tool_name": f"gone_{number}"}
+
+
 def _odd(number: int) -> str:
     return f"odd id {number}!"
 
@@ -502,6 +506,20 @@ CROWDS: tuple[Crowd, ...] = (
             "messages": [USER],
             "documents": [{"id": "a", "data": {"text": f"{n}."}} for n in range(count)],
         },
+    ),
+    Crowd(
+        "lost-reference",
+        "each",
+        "anthropic",
+        _CLAUDE,
+        lambda n: claude(
+            [
+                USER,
+                {"role": "assistant", "content": [claude_use(i) for i in range(n)]},
+                {"role": "user", "content": [claude_result(i, content=[_naming(i)]) for i in range(n)]},
+            ],
+            tools=[{"name": "f", "input_schema": {"type": "object"}}],
+        ),
     ),
     Crowd(
         "empty-description",

@@ -357,7 +357,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         further_paths=("/v1/chat/completions",),
         reported=(
             refusing("Tool calling is not supported for this model", has_tools),
-            refusing("Last message must have role `user`.", ends_with_model, kind="invalid_message"),
+            refusing("Last message must have role `user` or `tool`.", ends_with_model, kind="invalid_message"),
         ),
         alternation_sentence=_ALTERNATE,
         system_first_sentence=_ALTERNATE,
