@@ -111,11 +111,15 @@ class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):
             super()._end(out)
 
 
+MOST_NOTES = 1 << 20
+"""Bytes of the annotations of a choice that are held until its end. More are told before."""
+
+
 class _RenderedChoice:
     """What has been rendered of one choice."""
 
     __slots__ = (
-        *("begun", "calls", "images", "lead", "notes", "opening"),
+        *("begun", "calls", "images", "lead", "notes", "notes_size", "opening"),
         *("reasonings", "refused", "signed", "stopped", "text_part"),
     )
 
@@ -132,6 +136,7 @@ class _RenderedChoice:
         """The number of an entry, and the type as which its text was told; empty if it has no text."""
         self.images = 0
         self.notes: list[bytes] = []
+        self.notes_size = 0
 
 
 class ChatStreamRenderer(StreamOutput):
@@ -339,8 +344,18 @@ class ChatStreamRenderer(StreamOutput):
 
     def _cited(self, event: Cited) -> None:
         note = render_annotation(event.json, event.origin)
-        if note is not None:
-            self._choice(event.choice).notes.append(note)
+        if note is None:
+            return
+        choice = self._choice(event.choice)
+        choice.notes.append(note)
+        choice.notes_size += len(note)
+        if choice.notes_size > MOST_NOTES:
+            self._tell_notes(choice)
+
+    def _tell_notes(self, choice: _RenderedChoice) -> None:
+        notes = b',"annotations":[' + b",".join(choice.notes) + b"]" if choice.notes else b""
+        self._delta(choice, b'"content":""' + notes, content=True)
+        choice.notes, choice.notes_size = [], 0
 
     def _media(self, event: MediaDelta) -> None:
         choice = self._choice(event.choice)
@@ -358,8 +373,7 @@ class ChatStreamRenderer(StreamOutput):
         if choice.stopped:
             return
         if choice.notes or not choice.begun:
-            notes = b',"annotations":[' + b",".join(choice.notes) + b"]" if choice.notes else b""
-            self._delta(choice, b'"content":""' + notes, content=True)
+            self._tell_notes(choice)
         legacy = bool(choice.calls) and any(call[2] for call in choice.calls.values())
         word = render_stop(event.reason, legacy, choice.refused)
         more = own_members(event.extras, NAME)
