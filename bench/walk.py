@@ -6,6 +6,7 @@ One request of a Chat client with five messages and a tool, Claude behind it, in
 memory; the provider is a server in the same process that has its answer ready. It is traced twice: with a whole answer,
 and with a stream of ten events that arrive together. A coroutine or generator that goes on after a wait is not called
 again. `--calls` lists the calls in their order, indented by their depth; `--folders` counts them in each folder.
+It fails if a walk is longer than it may be.
 """
 
 from __future__ import annotations
@@ -74,6 +75,10 @@ class Walk(NamedTuple):
     calls: int
     changes: int
     """How often the next call was in another top folder than the last."""
+
+
+MOST = {False: Walk(70, 300, 480, 100), True: Walk(75, 320, 650, 130)}
+"""How long the walk may be with a whole answer, and with a stream."""
 
 
 class Tracer:
@@ -174,7 +179,8 @@ def main() -> None:
     parser.add_argument("--calls", action="store_true", help="list the calls in their order")
     parser.add_argument("--folders", action="store_true", help="count the calls in each folder")
     given = parser.parse_args()
-    for stream in (False, True):
+    too_long = False
+    for stream, most in MOST.items():
         tracer = trace(stream)
         walk = tracer.sum_up()
         print(f"{'stream' if stream else 'whole':7} {' / '.join(map(str, walk))}   ({' / '.join(Walk._fields)})")
@@ -184,6 +190,10 @@ def main() -> None:
         if given.calls:
             for call in tracer.calls:
                 print(f"{'  ' * call.depth}{call.file.removesuffix('.py')}  {call.function}")
+        if any(found > limit for found, limit in zip(walk, most, strict=True)):
+            too_long = True
+            print(f"        it may have {' / '.join(map(str, most))}")
+    sys.exit(too_long)
 
 
 if __name__ == "__main__":

@@ -53,9 +53,10 @@ def test_every_path_runs() -> None:
 
 
 @pytest.mark.slow
-def test_the_walk_is_traced() -> None:
-    ran = subprocess.run([sys.executable, "walk.py"], cwd=BENCH, capture_output=True, text=True, check=True)
+def test_the_walk_of_a_request_is_short_enough() -> None:
+    ran = subprocess.run([sys.executable, "walk.py"], cwd=BENCH, capture_output=True, text=True, check=False)
     kinds = [line.split()[0] for line in ran.stdout.splitlines()]
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     assert kinds == ["whole", "stream"]
 
 

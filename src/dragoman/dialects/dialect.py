@@ -606,7 +606,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     client_agents: tuple[str, ...] = ()
     """How the `User-Agent` of these clients begins."""
     asks_for_reasoning: Callable[[Conversation], bool] = lambda conversation: False
-    """Whether a conversation asks for the thinking to be shown."""
+    """Whether a conversation asks for the thinking to be shown. Not asked if it has no setting for thinking and no
+    fields that only its dialect knows."""
     hides_unasked: bool = False
     """Whether its clients are not prepared for thinking that they did not ask for."""
     lists_items: bool = False

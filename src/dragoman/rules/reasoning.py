@@ -16,11 +16,6 @@ _EMPTY = b'""'
 """An empty signature: a dialect may demand the field, and no issuer accepts it as its own."""
 
 
-def issuer(facts: Facts) -> str:
-    """Who issues the target's state: its provider, or the maker whose state several platforms share."""
-    return facts.family or facts.provider
-
-
 def fits(state: Opaque, facts: Facts) -> bool:
     """May this state be sent to the target? State that does not name its maker counts as its dialect's own."""
     if state.kind not in facts.reasoning_states or not facts.reasoning_trusted or state.json == _EMPTY:

@@ -132,3 +132,15 @@ def decode_answer(body: bytes) -> dict[str, Raw]:
     if found is None:
         raise msgspec.DecodeError("no object")
     return found
+
+
+def is_stream(body: bytes) -> bool:
+    """Whether a server streams although it was asked for a whole answer. JSON has no line end between two objects."""
+    if body[:1] == b"{" and body.find(b"\n") < 0:
+        return False
+    begun = body[:64].lstrip()
+    return (
+        begun.startswith((b"data:", b"event:", b"id:", b":", b"["))
+        or body.find(b"}\n{") >= 0
+        or body.find(b"}\r\n{") >= 0
+    )

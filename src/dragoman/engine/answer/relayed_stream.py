@@ -67,15 +67,3 @@ def is_plain(beginning: bytes, framing: Framing) -> bool:
     """Whether a server answers a request for a stream with a whole body or a page."""
     first = beginning.lstrip(BOM + b" \t\r\n")[:1]
     return first == b"<" or (framing is Framing.SSE and first in (b"{", b"["))
-
-
-def is_stream(body: bytes) -> bool:
-    """Whether a server streams although it was asked for a whole answer. JSON has no line end between two objects."""
-    if body[:1] == b"{" and body.find(b"\n") < 0:
-        return False
-    begun = body[:64].lstrip()
-    return (
-        begun.startswith((b"data:", b"event:", b"id:", b":", b"["))
-        or body.find(b"}\n{") >= 0
-        or body.find(b"}\r\n{") >= 0
-    )

@@ -36,6 +36,7 @@ from dragoman.conversation.tools import NativeTool
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.shared.client_agents import find_agent
+from dragoman.dialects.shared.raw_json import is_stream
 from dragoman.engine.answer.altered_events import AlteredEvents
 from dragoman.engine.answer.client_names import ClientNames
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
@@ -44,16 +45,15 @@ from dragoman.engine.answer.provider_runs import ProviderRuns, list_declared
 from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.answer.relay_observer import has_event
-from dragoman.engine.answer.relayed_stream import RelayedStream, is_plain, is_stream, open_relay
+from dragoman.engine.answer.relayed_stream import RelayedStream, is_plain, open_relay
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.envelopes import ChunkReader, ChunkWriter, unwrapping
-from dragoman.engine.compile.reasoning_restore import keeps, last_turn, may_keep
+from dragoman.engine.compile.reasoning_restore import issuer, keeps, last_turn, may_keep
 from dragoman.engine.tokens.answer_tally import MOST_WEIGHT, AnswerTally
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.engine.tool_runs.run_functions import declares_by_members
 from dragoman.profiles.profile import NO_ENVELOPE
-from dragoman.rules.reasoning import issuer
 from dragoman.wire.sse import BOM, DONE_FRAME
 
 __all__ = ["Translation", "translation_of"]

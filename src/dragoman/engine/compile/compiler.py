@@ -31,7 +31,7 @@ from dragoman.engine.compile.report import (
     usage_not_asked,
     without_spelling,
 )
-from dragoman.engine.compile.request_frames import find_frame, form_body, with_passed
+from dragoman.engine.compile.request_frames import form_body, with_passed
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
@@ -435,7 +435,7 @@ class _Compilation:
     def render(self) -> CompiledRequest:
         """Write the request for the wire."""
         target, same, profile = self.target, self.same, self.target.profile
-        frame = find_frame(target)
+        frame = self.steps.frame
         dialect = frame.dialect
         writing = self._writing(dialect)
         body = self._body(dialect, writing)

@@ -23,6 +23,7 @@ from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
 from dragoman.conversation.traits import observe_rest
 from dragoman.dialects.registry import dialect
+from dragoman.engine.compile.request_frames import RequestFrame, make_frame
 from dragoman.profiles.doubts import Care, settle_doubts
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Target
@@ -125,6 +126,8 @@ class Plan(msgspec.Struct, frozen=True):
     """The same, as they are called."""
     tops: TopLevelCache
     """What they found at each top level."""
+    frame: RequestFrame
+    """What stands around every body."""
 
     @property
     def facts(self) -> Facts:
@@ -200,7 +203,8 @@ def client_of(ask: Ask, target: Target, faithful: bool) -> ClientKind:
 def expects_reasoning(ask: Ask) -> bool:
     """It asks for thinking, or returns thinking that it was shown, unless it says that it wants none."""
     conversation = ask.conversation
-    if dialect(ask.dialect).asks_for_reasoning(conversation):
+    tells = conversation.settings.thinking is not None or conversation.extras is not None
+    if tells and dialect(ask.dialect).asks_for_reasoning(conversation):
         return True
     if ask.traits is not None and not ask.traits & traits.REASONING:
         return False
@@ -235,7 +239,7 @@ def plan(target: Target, client: ClientKind) -> Plan:
     key = (id(target), client)
     found: Plan | None = _PLANS.get(key)
     if found is None:
-        found = plan_for(context_for(target, client))
+        found = plan_for(target, context_for(target, client))
         _PLANS.put(key, CacheEntry(found, _PLAN_BYTES, target))
     return found
 
@@ -257,13 +261,13 @@ def _tool_codec(name: str) -> ProviderToolCodec | None:
     return dialect(name).provider_tools if name in DIALECT_NAMES else None
 
 
-def plan_for(context: Context) -> Plan:
+def plan_for(target: Target, context: Context) -> Plan:
     rules = rules_for(context)
     sought = [
         (rule.traits_sought(context.facts), (place, rule, 1 << place if rule.top_level else 0))
         for place, rule in enumerate(rules)
     ]
-    return Plan(context, rules, CalledRules(sought), TopLevelCache())
+    return Plan(context, rules, CalledRules(sought), TopLevelCache(), make_frame(target))
 
 
 def rules_for(context: Context) -> tuple[Rule, ...]:

@@ -54,6 +54,11 @@ def may_keep(facts: Facts, ask: Ask) -> bool:
     return ask.dialect == facts.dialect and bool(ask.conversation.tools) and facts.reasoning_text is not Stance.REFUSES
 
 
+def issuer(facts: Facts) -> str:
+    """Who issues the target's state: its provider, or the maker whose state several platforms share."""
+    return facts.family or facts.provider
+
+
 def scope(facts: Facts) -> str:
     """How far state of this target may travel, as the store's key."""
     return bare_name(facts.model) if facts.reasoning_scope is Scope.MODEL else ""

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
@@ -27,17 +26,7 @@ class RequestFrame(msgspec.Struct, frozen=True):
     stream_path: str
 
 
-_FRAMES: BoundedCache[int] = BoundedCache(f"{__name__}.{RequestFrame.__qualname__}")
-"""By the id of the target."""
-
-
-def find_frame(target: Target) -> RequestFrame:
-    """The frame of requests to a target, made once."""
-    found: RequestFrame = _FRAMES.get(id(target)) or _make_frame(target)
-    return found
-
-
-def _make_frame(target: Target) -> RequestFrame:
+def make_frame(target: Target) -> RequestFrame:
     profile = target.profile
     dialect = registry.dialect(profile.dialect)
     named = {**dialect.headers, **profile.headers}
@@ -46,9 +35,7 @@ def _make_frame(target: Target) -> RequestFrame:
         for stream in (False, True)
     )
     headers = {"content-type": "application/json", **{name: value for name, value in named.items() if value}}
-    frame = RequestFrame(dialect, target.name, headers, path, stream_path)
-    _FRAMES.put(id(target), CacheEntry(frame, 2048, target))
-    return frame
+    return RequestFrame(dialect, target.name, headers, path, stream_path)
 
 
 def with_passed(headers: Mapping[str, str], ask: Ask, profile: Profile, dialect: Dialect) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.traits import observe
 from dragoman.engine.compile.compiler import READ_BY_THE_COMPILER, Options, compile_by
 from dragoman.engine.compile.evidence import watch_facts
-from dragoman.engine.compile.plan import client_of, context_for, plan, plan_for
+from dragoman.engine.compile.plan import client_of, context_for, plan, plan_for, rules_for
 from dragoman.engine.compile.reasoning_restore import restore_reasoning
 from dragoman.engine.exchange.corrections import Patch
 from dragoman.engine.exchange.lessons import Learnt
@@ -67,7 +67,7 @@ def _body(ask: Ask, target: Target, options: Options, refused: list[Patch]) -> b
     facts = msgspec.convert(merge(known, _merge(refused)), Facts)
     client = client_of(ask, target, faithful=True)
     context = replace(context_for(target, client), facts=settle_doubts(facts, client.care))
-    return compile_by(plan_for(context), ask, target, options).body
+    return compile_by(plan_for(target, context), ask, target, options).body
 
 
 def _merge(patches: list[Patch]) -> Patch:
@@ -83,7 +83,7 @@ def _read_by_rules_that_act(ask: Ask, context: Context, options: Options) -> set
     conversation = restore_reasoning(ask.conversation, ask.dialect, options.kept, context.facts).conversation
     traits = observe(conversation)
     found: set[str] = set()
-    for rule in plan_for(context).rules:
+    for rule in rules_for(context):
         if not rule.looks_for & traits:
             continue
         seen, reading = watch_facts(context)

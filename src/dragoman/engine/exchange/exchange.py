@@ -41,7 +41,7 @@ from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.plan import serving_target
-from dragoman.engine.compile.reasoning_restore import scope
+from dragoman.engine.compile.reasoning_restore import issuer, scope
 from dragoman.engine.compile.report import ReportBuilder
 from dragoman.engine.exchange.attempts import MAX_TOTAL
 from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
@@ -79,7 +79,6 @@ from dragoman.engine.tool_runs.wanted_tools import WantedTools, find_wanted_tool
 from dragoman.errors import MalformedRequest, RequestError
 from dragoman.profiles.facts import CacheQuestionForm
 from dragoman.profiles.profile import Layer, Target, patch_target
-from dragoman.rules.reasoning import issuer
 from dragoman.rules.settings.several_answers import MOST_ANSWERS, is_asked_for_each
 from dragoman.wire.error_bodies import parse_failure
 

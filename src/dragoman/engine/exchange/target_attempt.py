@@ -21,7 +21,7 @@ from dragoman.engine.compile.cache_members import CacheQuestionAsked, with_quest
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.compile.plan import expects_reasoning
-from dragoman.engine.compile.reasoning_restore import KeptParts, has_keys, keeps, keys, scope
+from dragoman.engine.compile.reasoning_restore import KeptParts, has_keys, issuer, keeps, keys, scope
 from dragoman.engine.exchange.caller_options import NOTHING_SET, USAGE_ASKED, CallerOptions
 from dragoman.engine.exchange.care import proven_by_care
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, CacheHints, D, ShownReasoning
@@ -43,7 +43,6 @@ from dragoman.errors import RequestError
 from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.facts import CachePlace, Stance
 from dragoman.profiles.profile import Layer, Target, merge, patch_target
-from dragoman.rules.reasoning import issuer
 
 _WITH_USAGE = Options(ask_usage=True)
 _CONTENT, _FAITHFUL = Loss.CONTENT, Doubt.FAITHFUL

@@ -43,6 +43,7 @@ _FILLER = Text(quote(" "))
     "missing-reasoning",
     when=lambda facts: facts.reasoning_required is not Need.NEVER,
     looks_for=traits.CALLS,
+    narrows=lambda facts: None if facts.reasoning_default else traits.THINKING,
     loses=Loss.AUTHORITY,
 )
 def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:
