@@ -14,7 +14,17 @@ from tests.openai_answers import ASKED, folded, parsed, recorded, rendered, sse
 from tests.recorded_answers import meaning
 
 from dragoman.conversation.collect import collect, tell
-from dragoman.conversation.events import CallStarted, Ended, Failed, ReasoningDelta, Started, Stopped, TextDelta, Used
+from dragoman.conversation.events import (
+    CallStarted,
+    Cited,
+    Ended,
+    Failed,
+    ReasoningDelta,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, Media, MediaKind, Opaque, Origin, Reasoning, Refusal, Remote, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
@@ -79,6 +89,13 @@ def test_every_cut_of_one_stream_gives_the_same_events() -> None:
 
 def _size(one: Any) -> int:
     return len(one.wire)
+
+
+def test_the_number_of_an_annotation_belongs_to_its_stream() -> None:
+    notes: list[dict[str, Any]] = [{"type": "url_citation", "url_citation": {"url": page}} for page in ("a", "b")]
+    numbered = [{"content": "x", "annotations": [{"index": at, **note}]} for at, note in enumerate(notes)]
+    cited = [event for event in parsed(CODEC, told(*numbered)) if isinstance(event, Cited)]
+    assert [orjson.loads(event.json) for event in cited] == notes
 
 
 CALLS = [

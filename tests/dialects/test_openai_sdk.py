@@ -16,7 +16,7 @@ from dragoman.conversation.parts import MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import answer_render as chat_answers
-from dragoman.dialects.openai_chat.stream import MOST_NOTES, ChatStreamRenderer
+from dragoman.dialects.openai_chat.stream import ChatStreamRenderer
 from dragoman.dialects.openai_responses import answer_render as responses_answers
 from dragoman.dialects.openai_responses.stream import ResponsesStreamRenderer
 from dragoman.wire.error_bodies import parse_failure
@@ -155,13 +155,3 @@ def test_a_context_length_error_has_the_numbers_in_the_clients_words() -> None:
 def test_a_spent_quota_is_not_tried_again() -> None:
     _, headers, _ = chat_answers.render_error(Failure(FailureKind.QUOTA, "spent"), ASKED)
     assert headers["x-should-retry"] == "false"
-
-
-def test_so_many_annotations_and_no_more_are_held() -> None:
-    note = b'{"url_citation":{"url":"http://a/%b","title":"","start_index":0,"end_index":1}}' % (b"a" * 1000)
-    renderer, count = ChatStreamRenderer(ASKED), 2 * MOST_NOTES // len(note)
-    out = renderer.render([TextDelta(0, 0, b'"a"')])
-    told = [len(renderer.render([Cited(0, 0, note, Origin(RESPONSES))])) for _ in range(count)]
-    assert max(told) > MOST_NOTES
-    out += renderer.render([Stopped(0, Stop.END), Ended()])
-    assert sum(told) + len(out) > count * len(note), "none is lost"

@@ -57,11 +57,13 @@ from dragoman.dialects.shared.raw_json import (
     decode_items,
     decode_members,
     decode_object,
+    fields_of,
     says_nothing,
     valid_utf8,
 )
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure, parse_no_answer
+from dragoman.wire.json_reader import render_object
 
 # The words of the API itself, and those that compatible servers are seen or documented to use.
 REASONS: Mapping[str, Stop] = {
@@ -549,7 +551,7 @@ class ChatAnswerParser(msgspec.Struct):
         if delta.refusal is not ABSENT:
             self._take_refusal(choice, bytes(delta.refusal), out)
         if delta.annotations is not ABSENT:
-            self._take_citations(choice, delta.annotations, out)
+            self._take_citations(choice, delta.annotations, out, whole)
         if delta.extra_content is not ABSENT:
             self._take_text_signature(choice, delta.extra_content, out)
         if delta.audio is not ABSENT:
@@ -636,12 +638,13 @@ class ChatAnswerParser(msgspec.Struct):
             choice.refused = True
             out.append(RefusalDelta(choice.index, choice.enter(REFUSAL, out), literal))
 
-    def _take_citations(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+    def _take_citations(self, choice: OpenChoice, raw: Raw, out: list[Event], whole: bool) -> None:
         for item in _objects(raw):
             if choice.text_part < 0:
                 choice.text_part = choice.begin(TEXT, out)
             choice.cited = True
-            out.append(Cited(choice.index, choice.text_part, item, self.origin))
+            note = item if whole else _without_number(item)
+            out.append(Cited(choice.index, choice.text_part, note, self.origin))
 
     def _take_text_signature(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
         state = parse_signature(bytes(raw), self.origin)
@@ -714,6 +717,12 @@ def _find_token_logprobs(raw: Raw) -> Json | None:
 def _objects(raw: Raw) -> Sequence[bytes]:
     text = bytes(raw)
     return [bytes(item) for item in decode_items(text) if bytes(item)[:1] == b"{"] if text[:1] == b"[" else ()
+
+
+def _without_number(note: Json) -> Json:
+    """An annotation without the number that only its stream needs."""
+    members = fields_of(note) if b'"index"' in note else None
+    return note if members is None else render_object({key: members[key] for key in members if key != "index"})
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> list[Event]:

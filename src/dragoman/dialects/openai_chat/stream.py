@@ -56,9 +56,10 @@ from dragoman.dialects.openai_chat.relay_rewrite import MisreadChunks, check_pla
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_members
 from dragoman.dialects.shared.parsing import vendor_id
-from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
+from dragoman.dialects.shared.raw_json import UNREADABLE, fields_of, valid_utf8
 from dragoman.dialects.shared.stream_output import StreamOutput
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
+from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
 
 # A call has its name in its first chunk only. Texts of `reasoning_details` stand in `reasoning` too.
@@ -111,15 +112,11 @@ class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):
             super()._end(out)
 
 
-MOST_NOTES = 1 << 20
-"""Bytes of the annotations of a choice that are held until its end. More are told before."""
-
-
 class _RenderedChoice:
     """What has been rendered of one choice."""
 
     __slots__ = (
-        *("begun", "calls", "images", "lead", "notes", "notes_size", "opening"),
+        *("begun", "calls", "images", "lead", "notes", "opening"),
         *("reasonings", "refused", "signed", "stopped", "text_part"),
     )
 
@@ -135,8 +132,8 @@ class _RenderedChoice:
         self.reasonings: dict[int, tuple[int, str]] = {}
         """The number of an entry, and the type as which its text was told; empty if it has no text."""
         self.images = 0
-        self.notes: list[bytes] = []
-        self.notes_size = 0
+        self.notes = 0
+        """How many annotations were told."""
 
 
 class ChatStreamRenderer(StreamOutput):
@@ -145,8 +142,8 @@ class ChatStreamRenderer(StreamOutput):
     The role stands in a choice's first delta, extra fields of the answer in the very first chunk. Nothing follows a
     choice's stop. A call waits for one event, so that its signature can stand beside its name. Calls of a choice come
     one after another, since OpenAI's own stream helper takes the start of a call for the end of the one before it. It
-    also fails for a second list of things without numbers: annotations come all at once, as from OpenAI itself. It
-    takes choices for numbered in the order in which they begin: an earlier one that is late begins without words.
+    also fails for a second list of things without numbers: pictures and annotations are numbered. It takes choices for
+    numbered in the order in which they begin: an earlier one that is late begins without words.
     """
 
     __slots__ = (
@@ -347,15 +344,10 @@ class ChatStreamRenderer(StreamOutput):
         if note is None:
             return
         choice = self._choice(event.choice)
-        choice.notes.append(note)
-        choice.notes_size += len(note)
-        if choice.notes_size > MOST_NOTES:
-            self._tell_notes(choice)
-
-    def _tell_notes(self, choice: _RenderedChoice) -> None:
-        notes = b',"annotations":[' + b",".join(choice.notes) + b"]" if choice.notes else b""
-        self._delta(choice, b'"content":""' + notes, content=True)
-        choice.notes, choice.notes_size = [], 0
+        if choice.notes and (members := fields_of(note)) is not None:
+            note = render_object({"index": b"%d" % choice.notes, **members})
+        choice.notes += 1
+        self._delta(choice, b'"content":"","annotations":[' + note + b"]", content=True)
 
     def _media(self, event: MediaDelta) -> None:
         choice = self._choice(event.choice)
@@ -372,8 +364,8 @@ class ChatStreamRenderer(StreamOutput):
         choice = self._choice(event.choice)
         if choice.stopped:
             return
-        if choice.notes or not choice.begun:
-            self._tell_notes(choice)
+        if not choice.begun:
+            self._delta(choice, b'"content":""', content=True)
         legacy = bool(choice.calls) and any(call[2] for call in choice.calls.values())
         word = render_stop(event.reason, legacy, choice.refused)
         more = own_members(event.extras, NAME)
