@@ -12,9 +12,11 @@ from dragoman.conversation.events import CallStarted
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import IN_ANSWER, IN_CHOICE
 from dragoman.dialects.openai_chat.relay_rewrite import MisreadChunks, check_plain_chunk
-from dragoman.dialects.openai_chat.stream import ChatStreamParser
+from dragoman.dialects.openai_chat.stream import WORDS, ChatStreamParser
 from dragoman.engine.answer.relay_frames import RelayFrames
+from dragoman.engine.answer.relay_observer import RelayObserver
 from dragoman.engine.answer.translation import Translation
+from dragoman.engine.tokens.answer_tally import AnswerTally
 
 SECRET = b"sk-0123456789abcdef"
 FRAMES = b'data: {"text":"fine"}\n\ndata: {"error":"' + SECRET + b' is bad"}\r\n\r\n: still here\n\ndata: [DONE]\r\r'
@@ -236,6 +238,15 @@ LONG = [_begin("f", '{"a":"', index=0, id="a"), *[_piece(f"word{at}", index=0) f
 CODE = [_begin("f", '{"a":"', index=0, id="a"), *[_piece("{ go(); ", index=0) for _ in range(30)]]
 CODED = "".join([call["function"]["arguments"] for call in CODE]) + '"}'
 WHOLE = "".join([call["function"]["arguments"] for call in LONG]) + '"}'
+ALIKE = [_begin("f", '{"a":"', index=0, id="a"), *[_piece("-", index=0)] * 30, _piece('"}', index=0)]
+LINE = "".join([call["function"]["arguments"] for call in ALIKE])
+IN_TURNS = [
+    *[_begin(name, '{"a":"', index=at, id=name) for at, name in enumerate("fg")],
+    *[_piece(f"word{turn}", index=turn // 4 % 2) for turn in range(40)],
+    *[_piece('"}', index=at) for at in (0, 1)],
+]
+"""Two calls, some pieces of the one and some of the other."""
+BOTH = ["".join([call["function"]["arguments"] for call in IN_TURNS if call["index"] == at]) for at in (0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -250,21 +261,50 @@ WHOLE = "".join([call["function"]["arguments"] for call in LONG]) + '"}'
         ([*CODE, _piece('"}', index=0), _piece(CODED, index=0)], ["f", CODED]),
         ([*LONG, _piece('"}', index=0), _piece(WHOLE.replace(":", ": "), index=0)], ["f", WHOLE]),
         ([*LONG, _piece("{}", index=0), _piece('"}', index=0)], ["f", WHOLE[:-2] + '{}"}']),
+        ([*ALIKE, _piece(LINE, index=0)], ["f", LINE]),
+        ([*IN_TURNS, *[_piece(BOTH[at], index=at) for at in (0, 1)]], ["f", BOTH[0], "g", BOTH[1]]),
+        ([*LONG, _begin("g", index=0, id="b"), *LONG[1:], _piece('"}', index=0)], ["f", WHOLE[:-2], "g", WHOLE[6:]]),
     ],
 )
-@pytest.mark.parametrize("size", [1, 100_000])
-def test_a_call_that_is_whole_does_not_grow(calls: list[dict[str, Any]], told: list[str], size: int) -> None:
+@pytest.mark.parametrize("noise", [False, True])
+@pytest.mark.parametrize("size", [1, 0, 100_000], ids=["by bytes", "by frames", "at once"])
+def test_a_call_that_is_whole_does_not_grow(
+    calls: list[dict[str, Any]], told: list[str], noise: bool, size: int
+) -> None:
     """vLLM tells calls again at the end of a stream (vllm#42167, vllm#51697)."""
-    chunks = [{"id": "a", **CHUNK, "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in calls]
-    wire = b"".join([b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks])
+    frames = [_frame(call, f"{at * 7919 % 1000}" if noise else "") for at, call in enumerate(calls)]
+    wire = b"".join(frames)
+    pieces = [wire[at : at + size] for at in range(0, len(wire), size)] if size else frames
     relay = Translation("openai-chat", "openai-chat", context=AnswerContext(id="seed"))
     joined: dict[int, list[str]] = {}
-    for line in b"".join([relay.feed(wire[at : at + size]) for at in range(0, len(wire), size)]).splitlines():
+    for line in b"".join(map(relay.feed, pieces)).splitlines():
         for piece in json.loads(line[6:])["choices"][0]["delta"]["tool_calls"] if line else ():
             found = joined.setdefault(piece["index"], ["", ""])
             found[0] += piece["function"].get("name") or ""
             found[1] += piece["function"]["arguments"]
     assert [word for at in sorted(joined) for word in joined[at]] == told
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_pieces_of_a_call_are_not_checked_one_by_one(at_once: bool) -> None:
+    looks: list[bytes] = []
+
+    class Looked(MisreadChunks):
+        def may_be_misread(self, payload: bytes) -> bool:
+            looks.append(payload)
+            return super().may_be_misread(payload)
+
+    calls = [_begin("f", '{"a":"', index=0, id="a"), *[_piece(f"word{at}", index=0) for at in range(200)]]
+    frames = [_frame(call, f"noise{at % 7}") for at, call in enumerate(calls)]
+    observer = RelayObserver(ChatStreamParser, AnswerTally("m"), WORDS)
+    relay = RelayFrames(None, check=check_plain_chunk, rewrite=Looked("seed"), observer=observer)
+    assert b"".join(map(relay.feed, [b"".join(frames)] if at_once else frames)) == b"".join(frames)
+    assert len(looks) <= 5
+
+
+def _frame(call: dict[str, Any], noise: str) -> bytes:
+    chunk: dict[str, Any] = {"id": "a", **CHUNK, "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+    return b"data: %b\n\n" % json.dumps(chunk | ({"obfuscation": noise} if noise else {})).encode()
 
 
 def test_usage_within_a_choice_is_where_clients_look_for_it() -> None:

@@ -429,6 +429,11 @@ class ChunkRewrite(Protocol):
     def renumbers(self) -> bool:
         """Whether chunks have to be written anew from now on that were fine before."""
 
+    @property
+    def follow(self) -> Callable[[bytes], bool] | None:
+        """Is given the followed member of the next chunk, as JSON, if that is the last chunk with another value there.
+        It answers whether it need not see more of the chunk. None if it has to see each."""
+
     def may_be_misread(self, payload: bytes) -> bool:
         """Whether the JSON of a chunk looks like one."""
 

@@ -60,6 +60,7 @@ class MisreadBlocks(msgspec.Struct):
     begun: bool = False
     renumbers: bool = False
     """The client's indexes differ from the server's."""
+    follow: None = None
     open: dict[int, _ShownBlock] = {}
     blocks: int = 0
     counted: set[str] = set()

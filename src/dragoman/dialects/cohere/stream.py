@@ -115,6 +115,7 @@ class MisreadEvents(msgspec.Struct):
 
     seed: str = ""
     renumbers: bool = False
+    follow: None = None
     numbers: dict[str, int] = {}
 
     def may_be_misread(self, payload: bytes) -> bool:

@@ -23,6 +23,7 @@ class ForeignErrors(msgspec.Struct, frozen=True, gc=False):
     write: Callable[[Failure], bytes]
     """The data of the vendor's own event."""
     renumbers: bool = False
+    follow: None = None
 
     def may_be_misread(self, payload: bytes) -> bool:
         return b'"error"' in payload

@@ -50,6 +50,7 @@ class MisreadLines(msgspec.Struct):
 
     seed: str = ""
     renumbers: bool = False
+    follow: None = None
 
     def may_be_misread(self, payload: bytes) -> bool:
         try:

@@ -120,6 +120,8 @@ _NO_WORDS = (b"n", b"t", b"f")
 
 
 OBJECT = b'"{'
+_OBJECTS = (OBJECT, b'"\\u')
+"""How the literal of a text begins that is an object, or may be one."""
 _LONGEST_ARGUMENTS, _MOST_LOOKS = 1 << 16, 16
 """Bytes of the arguments of a call that are held, to know it if it is told again, and how often they are looked at."""
 
@@ -139,6 +141,13 @@ class BegunCall(msgspec.Struct, kw_only=True):
             self.arguments += literal[1:-1]
             if len(self.arguments) > _LONGEST_ARGUMENTS:
                 self.looks, self.arguments = 0, bytearray()
+
+    def goes_on(self, literal: bytes) -> bool:
+        """Take the next piece of the arguments. Not one that may tell again what was told before."""
+        if literal.startswith(_OBJECTS):
+            return False
+        self.grow(literal)
+        return True
 
     def is_another(self, id: str | None, name: str | None) -> bool:
         """Whether a piece with a name begins another call under the same number."""

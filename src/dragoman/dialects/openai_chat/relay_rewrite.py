@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -193,12 +194,14 @@ class MisreadChunks(msgspec.Struct):
     seed: str = ""
     provider: str = ""
     renumbers: bool = False
+    follow: Callable[[bytes], bool] | None = None
     calls: dict[int, _BegunCalls] = {}
     stopped: dict[int, str] = {}
     notes: dict[int, int] = {}
     room: int = _ROOM
 
     def may_be_misread(self, payload: bytes) -> bool:
+        self.follow = None
         if b'"tool_calls"' in payload and (self.renumbers or not self._goes_on(payload)):
             return True
         try:
@@ -215,11 +218,10 @@ class MisreadChunks(msgspec.Struct):
             return False
         (piece,), calls = choice.delta.tool_calls, self.calls.get(choice.index)
         place = calls.by_index.get(piece.index) if calls is not None else None
-        words = piece.function.arguments or ""
-        if calls is None or place is None or words[:1] == "{":
+        if calls is None or place is None:
             return False
-        calls.calls[place].grow(msgspec.json.encode(words))
-        return True
+        self.follow = calls.calls[place].goes_on
+        return self.follow(msgspec.json.encode(piece.function.arguments or ""))
 
     def pieces(self, chunk: dict[str, Any]) -> list[Any]:
         if chunk.get("error"):

@@ -43,4 +43,4 @@ class StreamedText(msgspec.Struct, frozen=True):
     changing: frozenset[bytes] = frozenset()
     """The members whose values change from frame to frame and tell nothing but those texts."""
     followed: frozenset[bytes] = frozenset()
-    """The members of which every value is looked at, since servers tell some of them twice."""
+    """Members that hold such texts, too, but every value is looked at: servers tell some of them twice."""

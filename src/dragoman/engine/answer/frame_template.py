@@ -47,13 +47,13 @@ def _is_number(value: str) -> bool:
 
 class FrameTemplate:
     """What stands around the values of the frames of one stream, as far as that is known. `words` are the members that
-    hold the model's words, or nothing that matters. `nulls` are members to take out of every frame. Frames that differ
-    in a member of `followed` are checked each."""
+    hold the model's words, or nothing that matters. `nulls` are members to take out of every frame. The values of a
+    member of `followed` are shown to who follows them."""
 
     __slots__ = (
-        *("_after", "_around", "_attempts", "_before", "_between", "_checks", "_cuts", "_followed", "_is_cut"),
-        *("_is_lone_text", "_last", "_last_check", "_nulls", "_pieces", "_rest_after", "_rest_before", "_words"),
-        "differs_in_words",
+        *("_after", "_around", "_attempts", "_before", "_between", "_checks", "_cuts", "_follow", "_follow_at"),
+        *("_followed", "_is_cut", "_is_lone_text", "_last", "_last_check", "_nulls", "_pieces", "_rest_after"),
+        *("_rest_before", "_words", "differs_in_words"),
     )
 
     def __init__(
@@ -63,6 +63,8 @@ class FrameTemplate:
         followed: frozenset[bytes] = frozenset(),
     ) -> None:
         self._words, self._nulls, self._followed = words, nulls, followed
+        self._follow: Callable[[bytes], bool] | None = None
+        self._follow_at = -1
         self._before, self._after = _NOWHERE, b""
         self._around = -1  # the length of no frame leaves that
         self._rest_before = self._rest_after = b""
@@ -90,7 +92,7 @@ class FrameTemplate:
             text = _decode_text(value)
         except _UNREADABLE:
             return b""
-        if "error" in text or value.strip() != value:
+        if "error" in text or value.strip() != value or (self._follow is not None and not self._follow(value)):
             return b""
         return self._rest_before + value + self._rest_after if self._is_cut else frame
 
@@ -101,11 +103,15 @@ class FrameTemplate:
             return b""
         if "error" in rest:
             return b""
+        found = []
         for piece, check in self._between:
-            value, found, rest = rest.partition(piece)
-            if not found or not check(value):
+            value, end, rest = rest.partition(piece)
+            if not end or not check(value):
                 return b""
+            found.append(value)
         if not self._last_check(rest):
+            return b""
+        if self._follow is not None and not self._follow(b'"%b"' % [*found, rest][self._follow_at].encode()):
             return b""
         return without_members(frame, self._nulls) if self._is_cut else frame
 
@@ -122,20 +128,31 @@ class FrameTemplate:
         """Whether it learns nothing more."""
         return not self._attempts
 
-    def learn(self, frame: bytes) -> None:
-        """Take a frame that was checked, with its data in one line. Its values are where it differs from the last."""
+    def learn(self, frame: bytes, follow: Callable[[bytes], bool] | None = None) -> None:
+        """Take a frame that was checked, with its data in one line. Its values are where it differs from the last.
+        `follow` is shown its followed member, and says whether a frame with such a value is one of these."""
         if not self._attempts or len(frame) > _LONGEST:
             return
         self._attempts -= 1
         last, self._last = self._last, _split_quotes(frame)
         pieces, checks = _split(last, self._last, frame)
-        names = {_name_before_value(piece) for piece in pieces[:-1]}
-        if checks and b"error" not in frame and names.isdisjoint(self._followed):
-            self._hold(pieces, checks)
-            self.differs_in_words = names <= self._words
+        names = [_name_before_value(piece) for piece in pieces[:-1]]
+        followed = [at for at, name in enumerate(names) if name in self._followed]
+        in_words = self._words.union(self._followed).issuperset(names)
+        if (
+            not checks
+            or b"error" in frame
+            or len(followed) < sum([frame.count(b'"%b"' % one) for one in self._followed])
+        ):
+            return  # of what is followed, no value may be among what is known
+        if followed and (len(followed) > 1 or not in_words or follow is None):
+            return  # it belongs to the one call that these words are all about
+        self._follow, self._follow_at = (follow, followed[0]) if followed else (None, -1)
+        self._hold(pieces, checks)
+        self.differs_in_words = in_words
 
     def _hold(self, pieces: list[bytes], checks: list[ValueCheck]) -> None:
-        self._pieces, self._checks = pieces, checks
+        self._pieces, self._checks = pieces if self._follow is None else [], checks
         self._is_lone_text = checks == [_is_text]
         if self._is_lone_text:  # it is read with its quotes
             pieces = [pieces[0][:-1], pieces[1][1:]]

@@ -161,7 +161,7 @@ class RelayFrames:
         if not self._is_clean(payload):
             return self._write_anew(out, payload) if payload.splitlines() == [payload] else self._clean_each(out)
         if out == rest:
-            self._template.learn(data)
+            self._template.learn(data, self._rewrite.follow if self._rewrite is not None else None)
         return out
 
     def _clean_many(self, data: bytes) -> bytes:
@@ -187,6 +187,8 @@ class RelayFrames:
         return data if cleaned == data else cleaned
 
     def _clean_next(self, frame: bytes) -> bytes:
+        if out := self._template.fill(frame):
+            return out
         payload = self._lone_payload(frame)
         return self._clean_unknown(frame) if payload is None else self._clean_lone(frame, payload)
 
