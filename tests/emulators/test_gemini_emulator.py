@@ -187,6 +187,11 @@ VERTEX: list[tuple[str, dict[str, Any], str]] = [
         "Unable to submit request because it has a temperature value of 1000 but the supported range is from 0 "
         "(inclusive) to 2.0001 (exclusive). Update the value and try again.",
     ),
+    (
+        "a flag of AI Studio's",
+        body(user("Hi"), toolConfig={"includeServerSideToolInvocations": True}),
+        f"{UNKNOWN} \"includeServerSideToolInvocations\" at 'tool_config': Cannot find field.",
+    ),
 ]
 
 

@@ -82,6 +82,18 @@ def test_the_result_of_a_custom_call_follows() -> None:
     assert done.changes == [("/input/1", "nothing", False), ("/input/2", "nothing", False)]
 
 
+def test_a_result_says_that_its_call_was_custom_where_results_say_so() -> None:
+    called = {**ANSWERED[1], "tool_calls": [*ANSWERED[1]["tool_calls"], CALLED]}
+    results = [ANSWERED[2], {"role": "tool", "tool_call_id": "f", "content": "12"}]
+    for last in ([], [{"role": "user", "content": "More"}]):
+        messages = [ANSWERED[0], called, *results, *last]
+        done = sent({"messages": messages, "tools": [TOOL, FUNCTION]}, "openai-responses/gpt-4o", source=CHAT)
+        kinds = [item["type"] for item in done.json["input"][1:5]]
+        assert kinds == ["custom_tool_call", "function_call", "custom_tool_call_output", "function_call_output"]
+        assert done.changes == []
+
+
+CALLED = {"id": "f", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 FUNCTION = {"type": "function", "function": {"name": "f"}}
 UNTOUCHED = {
     "functions alone": ({"messages": ANSWERED[:1], "tools": [FUNCTION]}, REFUSES),

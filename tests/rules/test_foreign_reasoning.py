@@ -298,6 +298,16 @@ def test_one_signature_goes_to_a_target_that_has_one_place_for_a_turn() -> None:
     assert [change[:2] for change in done.changes] == [("foreign-reasoning", "/contents/1/parts/0")]
 
 
+@pytest.mark.parametrize("words", [{"text": "Hm."}, {}])
+def test_a_thought_has_no_place_for_its_signature_there(words: dict[str, str]) -> None:
+    thought = {**words, "thought": True, "thoughtSignature": THINKING["signature"]}
+    turns = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [thought, {"text": "Hello"}]}]
+    body = {"contents": [*turns, turns[0]]}
+    done = sent(body, "gemini-openai/gemini-3-pro-preview", source="gemini")
+    assert done.json["messages"][1] == {"role": "assistant", "content": "Hello"}
+    assert [change[:2] for change in done.changes] == [("foreign-reasoning", "/contents/1/parts/0")]
+
+
 def test_a_server_that_nobody_knows_gets_the_signatures_that_the_client_has() -> None:
     called = {**SIGNED_TEXT, "tool_calls": [SIGNED_CALL]}
     body = {

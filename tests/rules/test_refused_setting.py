@@ -211,6 +211,15 @@ def test_probabilities_are_asked_for_among_what_to_include() -> None:
     assert done.json["include"] == ["reasoning.encrypted_content"]
 
 
+def test_the_flag_for_tools_of_both_kinds_is_ai_studios() -> None:
+    flag = {"toolConfig": {"includeServerSideToolInvocations": True}}
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "tools": [{"googleSearch": {}}], **flag}
+    assert sent(body, "gemini/gemini-3-pro-preview").json["toolConfig"] == flag["toolConfig"]
+    done = sent(body, "vertex/gemini-3-pro-preview")
+    assert "toolConfig" not in done.json
+    assert done.changes == [("refused-setting", "/toolConfig/includeServerSideToolInvocations", "metadata", False)]
+
+
 def test_labels_are_vertexs() -> None:
     body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "labels": {"a": "b"}}
     assert "labels" not in sent(body, "gemini/gemini-2.5-flash").json

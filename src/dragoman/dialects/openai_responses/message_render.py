@@ -6,7 +6,7 @@ Unrepresentable, and a rule is missing for that target.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
@@ -61,7 +61,10 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
     """messages[start:stop] as items, each with a comma before it. The first one may belong to `instructions`."""
     if start == 0 and in_field(messages):
         start = 1
-    while (start := render_plain(messages, start, stop, _FORMS, out)) < stop:
+    custom = _find_custom(messages, start)
+    while start < stop:
+        if not custom and (start := render_plain(messages, start, stop, _FORMS, out)) == stop:
+            break
         message = messages[start]
         start += 1
         if message.name is not None or message.hint is not None:
@@ -69,11 +72,26 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             raise Unrepresentable(f"{what} on a message in a Responses request", item=message.at)
         if message.role is ASSISTANT:
             _render_turn(message, out)
+            custom |= _custom_calls(message)
         elif message.role is TOOL:
             for part in message.parts:
-                _render_result(part, out)
+                _render_result(part, custom, out)
         else:
             _render_plain(message, out)
+
+
+def _find_custom(messages: Sequence[Message], start: int) -> set[str]:
+    """The calls of custom tools in the turn that the results at `start` answer. Only here do results say which kind of
+    tool they are of."""
+    while 0 < start < len(messages) and messages[start].role is TOOL:
+        start -= 1
+        if messages[start].role is ASSISTANT:
+            return _custom_calls(messages[start])
+    return set()
+
+
+def _custom_calls(message: Message) -> set[str]:
+    return {part.id for part in message.parts if type(part) is Call and part.custom}
 
 
 def in_field(messages: Sequence[Message]) -> bool:
@@ -175,13 +193,14 @@ def _render_call(part: Call, out: Pieces) -> None:
     end_object(part.extras, NAME, out, "")
 
 
-def _render_result(part: Part, out: Pieces) -> None:
+def _render_result(part: Part, custom: Container[str], out: Pieces) -> None:
     if not isinstance(part, Result):
         raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
     if part.hint is not None or part.is_error:
         what = "an error flag" if part.is_error else "a cache hint"
         raise Unrepresentable(f"{what} on the result of {part.call_id} in a Responses request")
-    kind = b"custom_tool_call_output" if part.custom else b"function_call_output"
+    of_custom = part.custom or part.call_id in custom
+    kind = b"custom_tool_call_output" if of_custom else b"function_call_output"
     out += (b',{"type":"', kind, b'","call_id":', quote(part.call_id), b',"output":')
     if part.parts or part.listed:
         _render_texts(part.parts, part.listed, False, out)

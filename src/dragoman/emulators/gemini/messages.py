@@ -198,6 +198,7 @@ VERTEX: Table = _with(
         Part=("toolCall", "toolResponse"),
         Tool=("fileSearch",),
         GenerationConfig=("enableEnhancedCivicAnswers",),
+        ToolConfig=("includeServerSideToolInvocations",),
     ),
     GenerateContentRequest={"labels": "struct", "modelArmorConfig": "any"},
     FunctionCall={"partialArgs": "any", "willContinue": "bool"},

@@ -3,9 +3,9 @@
 A signature is only valid where it was issued (fact `reasoning_scope`); elsewhere providers refuse it. They also refuse
 what cannot be a signature: a placeholder, a text, a few bytes, or one that was cut. It is taken off calls, texts and
 pictures. If a target has one place for the texts of a turn (fact `last_text_signed`), it gets the signature of the last
-of them. A thought in a turn of the user is left out of a translation, whoever signed it. Other thinking stays as plain
-text if the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps it as tagged words of the
-assistant.
+of them, and none of a thought. A thought in a turn of the user is left out of a translation, whoever signed it. Other
+thinking stays as plain text if the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps it
+as tagged words of the assistant.
 
 In the client's own dialect the id of such thinking goes with its proof, and the words too if the target finds its items
 by their ids (fact `item_ids`).
@@ -79,7 +79,7 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         if type(part) is Reasoning and part.field == StateKind.DETAIL and repeats_words(message):
             return Swap((), "left out entries that say what another field of the thinking says", Loss.NOTHING)
         if type(part) is Reasoning and part.state is not None:
-            if not fits(part.state, facts):
+            if facts.last_text_signed or not fits(part.state, facts):
                 return _replace_unproven(part, context)
             wordless = not part.redacted and (part.text is None or part.text.blank)
             if wordless and facts.empty_thinking is Stance.REFUSES:
