@@ -90,6 +90,21 @@ def test_a_field_of_a_tool() -> None:
     assert done.did == ["took `mood` out of the tool f"]
 
 
+def test_tools_that_nothing_can_find_are_shown_at_once() -> None:
+    find = {"name": "find", "input_schema": {"type": "object"}}
+    hidden = [
+        {**find, "defer_loading": True},
+        {**find, "name": "look", "defer_loading": True, "eager_input_streaming": True},
+    ]
+    hosted = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+    body = {"model": "m", "max_tokens": 9, "messages": [HI]}
+    done = sent({**body, "tools": hidden}, "anthropic/claude-sonnet-4-6")
+    assert done.json["tools"] == [find, {**find, "name": "look", "eager_input_streaming": True}]
+    assert done.changes == [("stray-field", f"/tools/{index}", "metadata", False) for index in (0, 1)]
+    for searched in ([hosted, *hidden], [find, hidden[1]]):
+        assert sent({**body, "tools": searched}, "anthropic/claude-sonnet-4-6").json["tools"] == searched
+
+
 def test_a_tool_has_no_leftovers() -> None:
     assert through(LENIENT, HI, tools=[{"type": "function", "function": {"name": "f"}, "index": 0}]).untouched
 

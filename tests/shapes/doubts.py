@@ -298,6 +298,10 @@ ANTHROPIC: dict[str, DoubtCase] = {
         ),
         r'"defer_loading":true,"cache_control":',
     ),
+    "all_deferred": DoubtCase(
+        _claude(HI, tools=[{**CLAUDE_TOOL, "defer_loading": True}]),
+        r'"defer_loading":true',
+    ),
     "late_long_hint": DoubtCase(
         _claude(
             _blocks(

@@ -779,6 +779,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     deferred_hint: Annotated[
         Stance, Meta(description="a cache hint on a tool that is loaded once a search has found it")
     ] = ACCEPTS
+    all_deferred: Annotated[Stance, Meta(description="tools that are all loaded only once a search has found them")] = (
+        ACCEPTS
+    )
     late_long_hint: Annotated[Stance, Meta(description="a cache hint of an hour after one of five minutes")] = ACCEPTS
     cache_hints_in_results: Annotated[bool, Meta(description="cache hints on the parts of a tool's result")] = True
     cache_hints_on_messages: Annotated[bool, Meta(description="cache hints on messages, beside their content")] = True

@@ -9,7 +9,8 @@ target does with a field that nobody has. So is a field of a text that the targe
 role (fact `refused_part_fields`), such as `citations` on a user's. A breakpoint of the prompt cache becomes a cache
 hint for a target of another dialect that takes hints. Fields of a
 document that both dialects have under one name go on (fact `shared_document_fields`). What the client says about a
-document (`context`) becomes a text before it elsewhere.
+document (`context`) becomes a text before it elsewhere. The mark that a search has to find a tool first is taken off if
+all tools have it and the target refuses that: without it nothing could be called.
 
 Agents on LiteLLM keep the thinking of Claude in `thinking_blocks` beside an answer, and the signature of a call of
 Gemini's in `provider_specific_fields`. They do not say who made it: it is put back for a target that takes such state.
@@ -60,7 +61,7 @@ from dragoman.profiles.facts import CacheForm, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, HOUR, OPTIONS_FIELD
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import have_fields, keep_known, keep_shared, sees_beside
-from dragoman.rules.native_kinds import takes_block
+from dragoman.rules.native_kinds import DEFERRED, is_deferred, takes_block
 from dragoman.rules.rewriting import reuse_unchanged
 from dragoman.rules.rule import rule
 
@@ -82,7 +83,8 @@ def stray_field(conversation: Conversation, context: Context) -> Rewrite:
     messages = reuse_unchanged(
         conversation.messages, [_clean_message(message, facts, lasts, notes) for message in conversation.messages]
     )
-    tools = reuse_unchanged(conversation.tools, [_clean_tool(tool, facts, notes) for tool in conversation.tools])
+    marks = _refused_marks(conversation.tools, facts)
+    tools = reuse_unchanged(conversation.tools, [_clean_tool(tool, marks, facts, notes) for tool in conversation.tools])
     if messages is conversation.messages and tools is conversation.tools:
         return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=messages, tools=tools), tuple(notes))
@@ -235,10 +237,20 @@ def _is_marked(extras: Extras, facts: Facts) -> bool:
     return extras.dialect != facts.dialect and extras.fields.get(BREAKPOINT_FIELD, b"")[:1] == b"{"
 
 
-def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
+def _refused_marks(tools: Sequence[Tool | NativeTool], facts: Facts) -> frozenset[str]:
+    """The fields that no tool may have because all have them."""
+    if facts.all_deferred is not Stance.REFUSES or any(
+        type(tool) is not Tool or not is_deferred(tool) for tool in tools
+    ):
+        return frozenset()
+    return frozenset({DEFERRED})
+
+
+def _clean_tool(tool: Tool | NativeTool, marks: frozenset[str], facts: Facts, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.extras is None:
         return tool
     extras = keep_known(tool.extras, "tools", facts, frozenset())
+    extras = extras and extras.without(marks)
     if extras is tool.extras:
         return tool
     gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
