@@ -587,3 +587,40 @@ def test_what_is_done_to_a_turn_that_was_made_up_is_told_where_that_turn_stands(
     first, call, result, last = asked.ask.conversation.messages
     made = replace(asked.ask.conversation, messages=(first, call, replace(result, at=MADE), last))
     assert run(refused_part, made, known).did == asked.did
+
+
+PIXEL = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+ALBUM: list[dict[str, Any]] = [{"type": "text", "text": "Before"}, PIXEL, {"type": "text", "text": "after"}]
+SHOWN = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+
+
+def album(content: list[Any]) -> dict[str, Any]:
+    return {"type": "document", "title": "Trip", "source": {"type": "content", "content": content}}
+
+
+def test_a_document_of_texts_and_pictures_is_given_as_those() -> None:
+    body: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": [album(ALBUM)]}]}
+    done = sent(body, "openai/gpt-4o", source="anthropic")
+    texts = [{"type": "text", "text": text} for text in ("[document]\nTrip", "Before", "after")]
+    assert done.json["messages"][0]["content"] == [*texts[:2], SHOWN, texts[2]]
+    assert done.changes == [("refused-part", "/messages/0/content/0", "metadata", False)]
+    assert sent(body, "anthropic/claude-sonnet-4-6").json["messages"] == body["messages"]
+    body["messages"].append({"role": "user", "content": "Hi"})
+    dropped = adapt(body, target="openai/gpt-4o", source="anthropic", policy=Policy(rules={"refused-part": "drop"}))
+    assert b"Before" not in dropped.body
+
+
+def test_the_pictures_of_a_document_in_a_result_are_pictures_of_the_result() -> None:
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [album(ALBUM)]}]}
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}, call, result]}
+    there = sent(body, "openai-responses/gpt-4o", source="anthropic").json["input"][2]["output"]
+    assert [part["type"] for part in there] == ["input_text", "input_text", "input_image", "input_text"]
+    assert sent(body, "openai/gpt-4o", source="anthropic").json["messages"][3] == {"role": "user", "content": [SHOWN]}
+
+
+@pytest.mark.parametrize("content", [[PIXEL, "odd"], [PIXEL, {"type": "video"}], [{**PIXEL, "source": 1}]])
+def test_a_document_of_other_blocks_is_read_out(content: list[Any]) -> None:
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": [album(content)]}]}
+    (said,) = sent(body, "openai/gpt-4o", source="anthropic").json["messages"]
+    assert said["content"].startswith("[document]\n")

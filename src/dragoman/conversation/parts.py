@@ -85,6 +85,8 @@ class Opaque(Part, frozen=True, gc=False):
     declares: tuple[Any, ...] = ()
     """The tools (`Tool`, `NativeTool`) that may be called from here on, and which of the list may or may not be called
     any more (`ToolSwitch`)."""
+    holds: tuple[Part, ...] = ()
+    """The texts and pictures of a document that is made of them."""
 
 
 REFERENCE = "item_reference"

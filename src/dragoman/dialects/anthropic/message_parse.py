@@ -206,12 +206,23 @@ _TOOL_CHANGES = {"tool_addition": True, "tool_removal": False}
 
 
 def _keep_block(raw: Json) -> Opaque:
-    kind = str(msgspec.json.decode(raw).get("type"))
+    wire = msgspec.json.decode(raw)
+    kind = str(wire.get("type"))
     hint, bare = split_hint(raw)
     if kind in _TOOL_CHANGES:
         changes = parse_tool_change(raw, _TOOL_CHANGES[kind])
         return Opaque(kind=kind, json=bare, origin=ORIGIN, hint=hint, meant=(), declares=changes)
-    return Opaque(kind=kind, json=bare, origin=ORIGIN, hint=hint)
+    return Opaque(kind=kind, json=bare, origin=ORIGIN, hint=hint, holds=_held_pictures(wire.get("source")))
+
+
+def _held_pictures(source: Any) -> tuple[Part, ...]:
+    """The blocks of a document that is made of texts and pictures, if it has pictures."""
+    content = source.get("content") if isinstance(source, dict) else None
+    kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    raw = msgspec.json.encode(content)
+    if "image" not in kinds or not {"text", "image"}.issuperset(kinds) or not _are_result_blocks(raw):
+        return ()
+    return parse_blocks(raw, "")
 
 
 def _gather_extras(unknown: Mapping[str, Json], **members: Raw) -> Extras | None:

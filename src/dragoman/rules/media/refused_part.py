@@ -5,9 +5,9 @@ its text. A PDF as `image_url`, and other media under the name of another kind o
 or as what its bytes show. Media in a tool's result moves to a user turn after the results if the target takes it there
 alone, be it because the result is marked as an error, and media of the model's own turn to the user turn that follows.
 A picture beside the content of that turn (`images`) does so too, unless the target may see it there. A refusal becomes
-text, and a document that is text becomes that text. Citations are left out. Of a block of a provider's own, such as the
-result of a web search or a summary, the words stay as text (`words`); what only its provider can read goes, and so does
-a block without words. `drop` leaves such blocks out.
+text, a document that is text becomes that text, and one of texts and pictures becomes those. Citations are left out. Of
+a block of a provider's own, such as the result of a web search or a summary, the words stay as text (`words`); what
+only its provider can read goes, and so does a block without words. `drop` leaves such blocks out.
 
 Loses content if there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
 whose words stay, and media that moves lose metadata; media given as another kind, or a document as text, loses nothing.
@@ -55,6 +55,7 @@ from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.part_words import LISTINGS, MARKS, THOUGHTS, block_words, in_words, read_text_file, with_article
 from dragoman.rules.rewriting import Swap, rewrite, rewrite_parts
 from dragoman.rules.rule import rule
+from dragoman.wire.json_reader import render_object, split_members
 from dragoman.wire.media_types import find_type, usual_type
 
 REFUSES = Stance.REFUSES
@@ -108,6 +109,8 @@ def _in_order(notes: tuple[Note, ...], *steps: tuple[Message, ...]) -> tuple[Not
 
 def _give_as_meant(part: Part, context: Context) -> Swap | None:
     """Media under the name of another kind, as the kind that it is. In its own dialect a target may take it."""
+    if type(part) is Opaque and part.holds:
+        return _take_apart(part, context)
     if type(part) is not Media or not isinstance(part.source, (Inline, Remote)):
         return None
     facts, source, found = context.facts, part.source, find_type(part.source)
@@ -123,6 +126,17 @@ def _give_as_meant(part: Part, context: Context) -> Swap | None:
     detail = part.detail if kind is MediaKind.IMAGE else None
     made = replace(part, kind=kind, source=replace(source, media_type=found), detail=detail, wire_form="")
     return Swap((made,), f"gave {with_article(part.kind)} as {with_article(kind)} of the type {found}", Loss.NOTHING)
+
+
+def _take_apart(part: Opaque, context: Context) -> Swap | None:
+    """A document of texts and pictures as those, with what it says beside them before them."""
+    foreign = part.origin.dialect != context.facts.dialect or not takes_block(part, context.facts)
+    if not foreign or context.choice("refused-part") == "drop":
+        return None
+    members = {name: bytes(value) for name, value in split_members(part.json).items() if name != "source"}
+    words = block_words(replace(part, json=render_object(members)))
+    head = () if words is None else (Text(words.literal),)
+    return Swap((*head, *part.holds), f"put what a {part.kind} block holds in its place", Loss.METADATA)
 
 
 def _read_out(part: Opaque, context: Context) -> Swap:
