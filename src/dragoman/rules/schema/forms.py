@@ -200,6 +200,7 @@ OLLAMA = SchemaForm(
 MOONSHOT = replace(
     OBJECT,
     typing=Typing.ALWAYS,
+    unions=frozenset({"anyOf"}),
     root_unions=False,
     union_untyped=True,
     ref_siblings=False,
