@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from dragoman.dialects.families.begun_calls import OBJECT, BegunCall
 from dragoman.dialects.families.openai_answers import error_object
-from dragoman.dialects.openai_chat.answer_parse import FAILURES, OBJECT, BegunCall, failure_of, is_error
+from dragoman.dialects.openai_chat.answer_parse import FAILURES, failure_of, is_error
 from dragoman.dialects.openai_chat.answer_render import provider_words
 from dragoman.dialects.shared.parsing import answer_call_id
 from dragoman.wire.error_bodies import parse_failure
