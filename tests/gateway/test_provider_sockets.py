@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.test_sockets import TOOL, Talk, talking, text
 
-from dragoman.dialects.contracts.sockets import KeptAnswer
+from dragoman.dialects.contracts.sockets import KeptAnswer, SocketTurn
 from dragoman.dialects.openai_responses.endpoints.provider_messages import ResponseEvents
+from dragoman.dialects.openai_responses.endpoints.socket_frames import ResponseMessages
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 from dragoman.upstream.socket_line import SocketLine
@@ -94,6 +95,50 @@ def test_an_error_is_the_same_as_by_post(running: Running, behind: RunningEmulat
         assert text(talk.ask("m", "Hi")) == "Fine.", "the socket goes on"
     assert [(one["type"], one["status"]) for one in told] == [("error", told[0]["status"])] * 2
     assert told[0]["error"]["message"] == told[1]["error"]["message"]
+
+
+def test_the_wait_that_a_provider_asks_for_is_kept(
+    running: Running, behind: RunningEmulator, sent_over: list[dict[str, Any]]
+) -> None:
+    behind.script({"fault": "429;retry-after=70"}, "Fine.")
+    with talking(running) as talk:
+        told = talk.ask("m", "Hi")
+    assert (told["status"], told["headers"]["retry-after"]) == (429, "70")
+    assert len(sent_over) == 1, "it is not tried again before"
+
+
+ERRORS: dict[str, tuple[dict[str, Any], int, str]] = {
+    "flat": ({"code": "server_error", "message": "flat", "param": None, "sequence_number": 0}, 500, "flat"),
+    "a text": ({"error": "in words", "status": 400}, 400, "in words"),
+    "another name": ({"error": {"message": "named"}, "status_code": 422}, 422, "named"),
+    "none": ({"error": {"message": "typed", "type": "invalid_request_error"}}, 400, "typed"),
+    "none, but a code": ({"error": {"message": "slow", "code": "rate_limit_exceeded"}}, 429, "slow"),
+    "no status": ({"error": {"message": "odd"}, "status": 200}, 500, "odd"),
+    "not numbers": ({"error": {"message": "odd", "code": [7]}, "status": "no", "headers": 7}, 500, "odd"),
+}
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("began", [False, True])
+def test_an_error_of_any_form_has_its_status_and_words(error: str, began: bool) -> None:
+    message, status, words = ERRORS[error]
+    written = json.dumps({"type": "error", **message}).encode()
+    if began:
+        shown = ResponseMessages(SocketTurn(b"{}", "a", "", b"[]"))
+        (told,) = [*shown.event(b"error", written), *shown.close()]
+        end = json.loads(told)
+        assert (end["stream_id"], end["status"], end["error"]["message"]) == ("a", status, words)
+        return
+    events = ResponseEvents()
+    body = json.loads(events.read(written))
+    assert (events.status, events.is_over, body["error"]["message"]) == (status, True, words)
+
+
+def test_headers_of_an_error_are_read_without_those_of_a_body() -> None:
+    events = ResponseEvents()
+    error = {"message": "slow", "headers": {"Retry-After": 7, "Content-Encoding": "gzip", "x": None}}
+    events.read(json.dumps({"type": "error", "status": 429, "error": error, "headers": {"A": "b"}}).encode())
+    assert events.headers == {"retry-after": "7", "a": "b"}
 
 
 def test_a_stream_that_breaks_ends_with_an_error(running: Running, behind: RunningEmulator) -> None:

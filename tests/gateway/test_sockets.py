@@ -400,6 +400,41 @@ def test_input_waits_for_the_results_that_the_answer_asks_for(slow: SlowStage) -
     assert "a fox" in told
 
 
+def test_input_that_waits_is_given_back_when_another_response_begins(slow: SlowStage) -> None:
+    running, answers, behind = slow
+    answers.calls = True
+    with talking(running) as talk:
+        talk.create("m", "Look!", tools=[TOOL])
+        id = talk.until("response.output_text.delta")[0]["response"]["id"]
+        talk.say({"type": "response.steer", "previous_response_id": id, "input": "Quick!"})
+        accepted = talk.until("response.steer.accepted")[-1]["steer"]
+        answers.go("Look!")
+        talk.until("response.steer.pending")
+        answers.calls = False
+        answers.go("Anew.")
+        talk.create("m", "Anew.")
+        heard = [*talk.until(*ENDS), talk.ask("m", "Anew.")]
+    failed = heard[0]
+    assert (failed["type"], failed["error"]["code"]) == ("response.steer.failed", "successor_creation_failed")
+    assert failed["steer"] == {**accepted, "input": "Quick!"}
+    assert [one["type"] for one in heard if one["type"] in ENDS] == ["response.completed"] * 2, (
+        "nothing follows unasked"
+    )
+    assert "Quick!" not in str(behind.bodies())
+
+
+@pytest.mark.parametrize("named", [{}, {"previous_response_id": ""}])
+def test_input_for_no_response_is_given_back(slow: SlowStage, named: dict[str, str]) -> None:
+    running, answers, _ = slow
+    with talking(running) as talk:
+        talk.create("m", "one")
+        talk.say({"type": "response.steer", "input": "Which?", **named})
+        failed = talk.until("response.steer.failed", "response.steer.accepted")[-1]
+        assert (failed["type"], failed["error"]["code"]) == ("response.steer.failed", "response_not_found")
+        answers.go("one")
+        talk.until("response.completed")
+
+
 @pytest.mark.parametrize(
     "input",
     [None, [], 7, [{"role": "system", "content": "x"}], [{"type": "function_call_output", "output": "x"}],
@@ -453,6 +488,23 @@ def test_a_message_of_the_wrong_form_gets_a_clear_error(on_stage: Stage, message
         assert {"type", "code", "message", "param"} <= told["error"].keys()
         assert says.lower() in json.dumps(told["error"]).lower(), told
         assert text(talk.ask("claude", "x")) == "Still here.", "the socket goes on"
+
+
+def test_an_error_of_a_message_names_its_lane(on_stage: Stage) -> None:
+    faults: list[tuple[dict[str, Any], str | None]] = [
+        ({"stream_id": "a", "generate": "no"}, "a"),
+        ({"stream_id": "a", "previous_response_id": 7}, "a"),
+        ({"stream_id": "b" * 300}, "b" * 256),
+        ({"stream_id": 7}, None),
+        ({"stream_id": "", "generate": "no"}, None),
+    ]
+    with talking(on_stage.gateway) as talk:
+        for fault, lane in faults:
+            talk.create("claude", "x", **fault)
+            told = talk.hear()
+            assert (told["type"], told.get("stream_id")) == ("error", lane)
+        talk.say('{"type":"response.create","stream_id":"a","model":"a","model":"b","input":"x"}')
+        assert talk.hear()["stream_id"] == "a"
 
 
 def test_an_error_of_the_provider_has_its_status(on_stage: Stage) -> None:

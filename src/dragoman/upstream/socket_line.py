@@ -192,7 +192,7 @@ class LineAnswer(Incoming):
             return False
         self.status = self._messages.status
         kind = "text/event-stream" if self.status == 200 else "application/json"
-        self.headers = [("content-type", kind)]
+        self.headers = [("content-type", kind), *self._messages.headers.items()]
         self.chunks.append(piece)
         return True
 

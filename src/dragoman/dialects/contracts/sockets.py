@@ -81,6 +81,8 @@ class ProviderMessages(Protocol):
 
     status: int
     """Of the answer, once the first message is read."""
+    headers: dict[str, str]
+    """Those of an error."""
     is_over: bool
     """The last message is read."""
     is_gone: bool
@@ -98,6 +100,8 @@ class SocketFrames(msgspec.Struct, frozen=True):
 
     parse: Callable[[bytes], SocketTurn | Steering]
     """What a client's message asks for. Raises MalformedRequest or DuplicateKey."""
+    find_lane: Callable[[bytes], str | None]
+    """The lane of a message that cannot be parsed, as far as it can be read."""
     posted_headers: Callable[[Mapping[str, str]], dict[str, str]]
     """The headers of the request that opened the socket, as a client would post them."""
     answer: Callable[[SocketTurn], SocketAnswer]

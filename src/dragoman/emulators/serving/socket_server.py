@@ -153,7 +153,8 @@ class ClientSocket:
             body = orjson.loads(planned.body)
             error = body.get("error")
             shown = {"code": body.get("code"), "message": error} if isinstance(error, str) else error
-            await self._say(error_message(planned.status, shown, turn.lane))
+            headers = {"headers": planned.headers} if planned.headers else {}
+            await self._say(error_message(planned.status, {**shown, **headers}, turn.lane))
             return
         await self._send(turn, planned)
 

@@ -216,7 +216,7 @@ class SocketSession:
             parsed = await work.run(parse) if work.is_large else parse()
         except (Refused, DragomanError) as fault:
             failure = as_failure(fault)
-            await self._refuse(failure, None)
+            await self._refuse(failure, await self._work_on(data).run(partial(self._frames.find_lane, data)))
             if failure.kind is FailureKind.AUTH:
                 await self._send({"type": "websocket.close", "code": NOT_ALLOWED})
             return
@@ -268,10 +268,8 @@ class SocketSession:
                 if self._ending is not None:
                     await self._refuse(self._ending, lane.name)
                     continue
-                if lane.awaiting and turn.previous == lane.awaiting:
-                    steers, previous = [one for _, one in lane.steers], lane.awaiting
-                    lane.steers, lane.awaiting = [], ""
-                    turn = await self._work_on(turn.body).run(partial(self._frames.successor, turn, previous, steers))
+                if lane.steers:
+                    turn = await self._put_pending(lane, turn)
                 await self._answer(lane, turn)
                 if lane.steers:
                     await self._follow(lane, turn)
@@ -400,14 +398,26 @@ class SocketSession:
         event = {"error": error, "steer": given | ({"id": id} if id else {})}
         await self._say(self._frames.render_steering("failed", event, lane.name if lane is not None else None))
 
+    async def _return_all(self, lane: Lane, what: str) -> None:
+        steers, lane.steers = lane.steers, []
+        for id, steering in steers:
+            await self._return(steering, "successor_creation_failed", what, lane, id)
+
+    async def _put_pending(self, lane: Lane, turn: SocketTurn) -> SocketTurn:
+        """The turn with the input that waits, if it brings the results that this waits for."""
+        if turn.previous != lane.awaiting:
+            await self._return_all(lane, "another response was asked for")
+            return turn
+        steers, lane.steers = [one for _, one in lane.steers], []
+        follow = partial(self._frames.successor, turn, lane.awaiting, steers)
+        return await self._work_on(turn.body).run(follow)
+
     async def _follow(self, lane: Lane, turn: SocketTurn) -> None:
         """The answer has ended: its input becomes the next turn, or waits for the results that the answer asks for."""
         sender = lane.sender
         assert sender is not None
         if not sender.answer.complete or self._ending is not None:
-            steers, lane.steers = lane.steers, []
-            for id, steering in steers:
-                await self._return(steering, "successor_creation_failed", "the response did not complete", lane, id)
+            await self._return_all(lane, "the response did not complete")
             return
         output = sender.answer.output
         required = await self._work_on(output).run(partial(self._frames.required_input, output))
@@ -427,7 +437,8 @@ class SocketSession:
 
 
 def _answer_id(lane: Lane) -> str | None:
-    return lane.sender.answer.id if lane.sender is not None else None
+    """Of the answer under way, once it has begun."""
+    return lane.sender.answer.id or None if lane.sender is not None else None
 
 
 def _full(why: str) -> Failure:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.literals import quote, unquote
 from dragoman.dialects.contracts.sockets import KeptAnswer, ProviderTurn
+from dragoman.dialects.families.openai_answers import KINDS
 from dragoman.dialects.openai_responses.endpoints.stored_answers import own_items
 from dragoman.wire.json_reader import render_list, render_object, split_members
 
@@ -24,13 +26,15 @@ _COMPLETE = frozenset({"response.completed", "response.incomplete"})
 _ENDS = _COMPLETE | {"response.failed", "error"}
 _GONE = frozenset({"previous_response_not_found", "websocket_connection_limit_reached"})
 """Codes of a socket that cannot answer this request. Nothing was generated, and another one can."""
+_STATUSES = {code: kind.status for kind, (_, code) in KINDS.items() if code is not None}
+_ABOUT_BODY = ("content-", "transfer-")
+"""Beginnings of headers that say how a body was sent."""
 
 
 class _Message(msgspec.Struct, frozen=True):
     """What is read of every message."""
 
     type: str
-    status: int = 0
 
 
 _decode = msgspec.json.Decoder(_Message).decode
@@ -82,6 +86,7 @@ class ResponseEvents:
 
     def __init__(self) -> None:
         self.status = 200
+        self.headers: dict[str, str] = {}
         self.is_over = False
         self.is_gone = False
         self._begun = False
@@ -95,7 +100,7 @@ class ResponseEvents:
         head = _decode(message)
         self.is_over = head.type in _ENDS
         if head.type == "error" and not self._begun:
-            return self._refuse(head.status or 500, message)
+            return self._refuse(msgspec.json.decode(message))
         self._begun = True
         if head.type == "response.output_item.done":
             members = split_members(message)
@@ -107,15 +112,31 @@ class ResponseEvents:
         line = message.replace(b"\r", b" ").replace(b"\n", b" ")  # between its members: inside a text they are escaped
         return b"event: %b\ndata: %b\n\n" % (head.type.encode(), line)
 
-    def _refuse(self, status: int, message: bytes) -> bytes:
-        self.status = status
-        error = bytes(split_members(message).get("error", b"{}"))
-        code = bytes(split_members(error).get("code", _NULL)) if error[:1] == b"{" else _NULL
-        self.is_gone = code[:1] == b'"' and unquote(code) in _GONE
-        return render_object({"error": error})
+    def _refuse(self, message: dict[str, Any]) -> bytes:
+        self.status, error = find_error(message)
+        self.headers = _find_headers(message.get("headers"), error.get("headers"))
+        self.is_gone = str(error.get("code")) in _GONE
+        return msgspec.json.encode({"error": error})
 
     def keep(self, turn: ProviderTurn) -> KeptAnswer | None:
         """What the provider keeps of an answer that is over; None if a request cannot go on from it."""
         if not self._complete or not turn.inputs:
             return None
         return KeptAnswer(self._id, turn.inputs, tuple(self._outputs[at] for at in sorted(self._outputs)))
+
+
+def find_error(message: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    """The status of an error and the error itself. Some servers write it flat, as in a stream, or without a status."""
+    error = message.get("error")
+    if not isinstance(error, dict):
+        error = {"message": error or message.get("message"), "code": message.get("code"), "param": message.get("param")}
+    known = _STATUSES.get(str(error.get("code")), 400 if error.get("type") == "invalid_request_error" else 500)
+    written = [one for one in (message.get("status"), message.get("status_code")) if isinstance(one, int)]
+    return next((one for one in written if 400 <= one < 600), known), error
+
+
+def _find_headers(*given: Any) -> dict[str, str]:
+    """The headers of an error, which stand in it or beside it."""
+    named = [(name.lower(), value) for one in given if isinstance(one, dict) for name, value in one.items()]
+    known = [(name, str(value)) for name, value in named if isinstance(value, str | int | float)]
+    return {name: value for name, value in known if not name.startswith(_ABOUT_BODY)}

@@ -16,8 +16,12 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.sockets import SocketFrames, SocketTurn, Steering
 from dragoman.dialects.contracts.stored_answers import StoredTurn
-from dragoman.dialects.families.openai_answers import KINDS
-from dragoman.dialects.openai_responses.endpoints.provider_messages import ResponseEvents, has_member, render_turn
+from dragoman.dialects.openai_responses.endpoints.provider_messages import (
+    ResponseEvents,
+    find_error,
+    has_member,
+    render_turn,
+)
 from dragoman.dialects.openai_responses.endpoints.stored_answers import (
     ITEM_DONE,
     STORED_ANSWERS,
@@ -49,7 +53,6 @@ _HOPS = frozenset({"upgrade", "connection"})
 _SOCKET_BETA = "responses_websockets="
 _COMPLETE = frozenset({b"response.completed", b"response.incomplete"})
 _WITH_RESPONSE = _COMPLETE | {b"response.created", b"response.in_progress", b"response.queued", b"response.failed"}
-_STATUSES = {code: kind.status for kind, (_, code) in KINDS.items() if code is not None}
 _AWAITED = {
     "function_call": ("function_call_output", ("call_id", "name")),
     "custom_tool_call": ("custom_tool_call_output", ("call_id",)),
@@ -72,6 +75,19 @@ def _parse(message: bytes) -> SocketTurn | Steering:
         given = f'"{kind[:100]}"' if kind else "none"
         raise MalformedRequest(f'the message\'s type must be "{_CREATE}" or "{_STEER}"; it has {given}', at="/type")
     return _parse_turn(members)
+
+
+class _Addressed(msgspec.Struct, frozen=True):
+    stream_id: str | None = None
+
+
+_decode_address = msgspec.json.Decoder(_Addressed).decode
+
+
+def _find_lane(message: bytes) -> str | None:
+    with suppress(*UNREADABLE_ANSWER):
+        return (_decode_address(message).stream_id or "")[:_LONGEST_NAME] or None
+    return None
 
 
 def _parse_turn(members: Mapping[str, Raw]) -> SocketTurn:
@@ -227,11 +243,11 @@ class ResponseMessages:
         return render_object(members | {"response": render_object(response | {_PREVIOUS: self._previous})})
 
     def _with_status(self, data: bytes) -> bytes:
-        members: dict[str, bytes | Raw] = dict(split_members(data))
-        error = split_members(members.get("error", b"{}"))
-        code, kind = _text(bytes(error.get("code", _NULL))), _text(bytes(error.get("type", _NULL)))
-        status = _STATUSES.get(code, 400 if kind == "invalid_request_error" else 500)
-        made = render_object(members | {"status": b"%d" % status})
+        message: dict[str, Any] = {}
+        with suppress(*UNREADABLE_ANSWER):
+            message = msgspec.json.decode(data, type=dict[str, Any])
+        status, error = find_error(message)
+        made = msgspec.json.encode({"type": "error", **message, "status": status, "error": error})
         return made[:-1] + self._lane + b"}"
 
 
@@ -248,6 +264,7 @@ def _render_steering(what: str, members: Mapping[str, Any], lane: str | None) ->
 
 SOCKET_FRAMES = SocketFrames(
     parse=_parse,
+    find_lane=_find_lane,
     posted_headers=_gather_headers,
     answer=ResponseMessages,
     continued=_continue,
