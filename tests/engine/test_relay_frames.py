@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.sdk_readers import Loopback
 
 from dragoman.conversation.events import CallStarted
@@ -13,6 +15,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import IN_ANSWER, IN_CHOICE
 from dragoman.dialects.openai_chat.relay_rewrite import MisreadChunks, check_plain_chunk
 from dragoman.dialects.openai_chat.stream import WORDS, ChatStreamParser
+from dragoman.engine.answer import frame_template
 from dragoman.engine.answer.relay_frames import RelayFrames
 from dragoman.engine.answer.relay_observer import RelayObserver
 from dragoman.engine.answer.translation import Translation
@@ -285,6 +288,41 @@ def test_a_call_that_is_whole_does_not_grow(
     assert [word for at in sorted(joined) for word in joined[at]] == told
 
 
+@st.composite
+def calls_told_twice(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Two calls, some pieces of the one and some of the other, and both once more."""
+    calls = [_begin(name, '{"a":"', index=at, id=name) for at, name in enumerate("fg")]
+    words = st.lists(st.sampled_from(["x", "y", "{ z", "error", "\\n", "{}", ":"]), min_size=1, max_size=8)
+    for _ in range(draw(st.integers(2, 6))):
+        index = draw(st.integers(0, 1))
+        calls += [_piece(words, index=index) for words in draw(words)]
+    calls += [_piece('"}', index=at) for at in (0, 1)]
+    whole = ["".join([call["function"]["arguments"] for call in calls if call["index"] == at]) for at in (0, 1)]
+    return [*calls, *[_piece(whole[at], index=at) for at in (0, 1)]]
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(calls_told_twice(), st.lists(st.sampled_from(["", "a", "bc"]), min_size=1, max_size=3))
+def test_pieces_of_calls_are_the_same_whether_they_are_known_or_checked(
+    calls: list[dict[str, Any]], noise: list[str]
+) -> None:
+    frames = [_frame(call, noise[at % len(noise)]) for at, call in enumerate(calls)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frame_template, "_ATTEMPTS", 0)
+        checked = _relay()
+    expected = b"".join(map(checked.feed, frames))
+    alone, passed = _relay(), _relay()
+    assert b"".join(map(alone.feed, frames)) == expected
+    assert _relay().feed(b"".join(frames)) == expected
+    assert b"".join([passed.pass_words(one) or passed.feed(one) for one in frames]) == expected
+
+
+def _relay(rewrite: MisreadChunks | None = None) -> RelayFrames:
+    observer = RelayObserver(ChatStreamParser, AnswerTally("m"), WORDS)
+    return RelayFrames(None, check=check_plain_chunk, rewrite=rewrite or MisreadChunks("seed"), observer=observer)
+
+
 @pytest.mark.parametrize("at_once", [False, True])
 def test_pieces_of_a_call_are_not_checked_one_by_one(at_once: bool) -> None:
     looks: list[bytes] = []
@@ -296,8 +334,7 @@ def test_pieces_of_a_call_are_not_checked_one_by_one(at_once: bool) -> None:
 
     calls = [_begin("f", '{"a":"', index=0, id="a"), *[_piece(f"word{at}", index=0) for at in range(200)]]
     frames = [_frame(call, f"noise{at % 7}") for at, call in enumerate(calls)]
-    observer = RelayObserver(ChatStreamParser, AnswerTally("m"), WORDS)
-    relay = RelayFrames(None, check=check_plain_chunk, rewrite=Looked("seed"), observer=observer)
+    relay = _relay(Looked("seed"))
     assert b"".join(map(relay.feed, [b"".join(frames)] if at_once else frames)) == b"".join(frames)
     assert len(looks) <= 5
 
