@@ -170,6 +170,8 @@ CHOOSING: Wire = {
         "query": {"$ref": "#/$defs/Query", "description": "the query"},
         "old": {"$ref": "#/definitions/Query"},
         "pair": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]},
+        "unit": {"type": "string", "enum": ["km", None]},
+        "depth": {"enum": ["all", 1]},
     },
     "$defs": {"Query": {"type": "string", "description": "words"}},
     "definitions": {"Query": {"type": "string"}},

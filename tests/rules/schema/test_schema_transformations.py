@@ -336,3 +336,34 @@ def test_an_answer_of_cohere_requires_something_of_every_object() -> None:
     assert "minLength" not in made["properties"]["a"]
     kept = {"type": "object", "properties": {"a": STR, "b": INT}, "required": ["a"], "additionalProperties": False}
     assert outcome("cohere-answer", kept) == kept
+
+
+MOONSHOT_VALUES: dict[str, tuple[Any, Any]] = {
+    "null beside a type": ({**STR, "enum": ["x", None]}, {**STR, "enum": ["x"]}),
+    "null of a list of types": ({"type": ["string", "null"], "enum": ["x", None]},) * 2,
+    "a type implied": ({"enum": ["x", None]}, {"type": ["string", "null"], "enum": ["x", None]}),
+    "integers are numbers": ({"type": "number", "enum": [1, 1.5]},) * 2,
+    "several types": (
+        {"enum": ["x", 1, True], "description": "D."},
+        {
+            "anyOf": [{"type": "boolean", "enum": [True]}, {**INT, "enum": [1]}, {**STR, "enum": ["x"]}],
+            "description": "D.",
+        },
+    ),
+    "of another type": ({**STR, "enum": [1]}, {**STR, "description": "Must be 1."}),
+    "oneOf": ({"oneOf": [STR, INT]}, {"anyOf": [STR, INT]}),
+    "allOf": ({"allOf": [STR, {"minLength": 1}]}, {**STR, "minLength": 1}),
+}
+
+
+@pytest.mark.parametrize("case", MOONSHOT_VALUES)
+def test_moonshot_wants_a_type_at_every_node_and_values_of_it(case: str) -> None:
+    before, after = MOONSHOT_VALUES[case]
+    assert outcome("moonshot", of(before)) == of(after)
+
+
+def test_values_of_several_types_lose_nothing_as_choices() -> None:
+    compiled = compile_schema(json.dumps(of({"enum": ["x", 1]})).encode(), FORMS["moonshot"])
+    assert [(note.did, note.loses) for note in compiled.notes] == [
+        ("wrote values of several types as anyOf", "nothing")
+    ]

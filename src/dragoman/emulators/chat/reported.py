@@ -188,6 +188,14 @@ def refuse_unflavored_schemas(request: ReceivedRequest) -> None:
             )
 
 
+def _is_of(value: Any, kinds: list[str]) -> bool:
+    """Whether a value has one of these types of JSON Schema."""
+    if isinstance(value, bool) or value is None:
+        return ("null" if value is None else "boolean") in kinds
+    names = {str: ("string",), int: ("integer", "number"), float: ("number",), list: ("array",), dict: ("object",)}
+    return not set(kinds).isdisjoint(names[type(value)])
+
+
 def _flaws_of_schema(node: Any, at: str) -> Iterator[tuple[str, str]]:
     """Where something is wrong, and what."""
     if not isinstance(node, dict):
@@ -203,6 +211,11 @@ def _flaws_of_schema(node: Any, at: str) -> Iterator[tuple[str, str]]:
             yield at, "when using anyOf, type should be defined in anyOf items instead of the parent schema"
     elif "type" not in node and "oneOf" not in node and "allOf" not in node:
         yield at, "type is not defined"
+    kinds = [node["type"]] if isinstance(node.get("type"), str) else node.get("type") or []
+    for value in node.get("enum") or () if kinds else ():
+        if not _is_of(value, kinds):
+            shown = "<nil>" if value is None else value
+            yield f"{at}.enum", f"enum value ({shown}) does not match any type in [{' '.join(kinds)}]"
     if isinstance(node.get("items"), list):
         yield at, "items must be an object"
     inner = "" if at == "root" else f"{at}."

@@ -17,7 +17,7 @@ from dragoman.conversation.bounded_cache import remembered
 
 from .choices import drop_all_of, fit_unions
 from .compiled import Compiled, SchemaNote
-from .contents import const_as_enum, drop_format, fill_items, write_plain_enum
+from .contents import const_as_enum, drop_format, drop_unfit_values, fill_items, write_plain_enum
 from .form import SchemaForm, Typing
 from .inlining import inline_references
 from .keywords import keep_known
@@ -46,6 +46,7 @@ STEPS: tuple[Step, ...] = (
     make_root_object,
     one_type,
     nullable,
+    drop_unfit_values,
     write_plain_enum,
     give_type,
     drop_format,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .place import Place
-from .type_keyword import type_of
+from .type_keyword import has_type, type_of
 from .vocabulary import Schema, kinds, listing, rename_keyword, without
 from .words import describe, sentence
 
@@ -16,6 +16,20 @@ def const_as_enum(node: Schema, place: Place) -> Schema:
         return node
     out = {**rename_keyword(node, "const", "enum"), "enum": [node["const"]]}
     return place.changed(out, "wrote const as an enum of one value")
+
+
+def drop_unfit_values(node: Schema, place: Place) -> Schema:
+    """The node without listed values that its type does not have, which nothing fits."""
+    values, types = listing(node, "enum"), kinds(node)
+    if not place.form.typed_enums or not types:
+        return node
+    fitting = [value for value in values if has_type(value, types)]
+    if len(fitting) == len(values):
+        return node
+    if fitting:
+        return place.changed({**node, "enum": fitting}, "took values of another type out of enum")
+    worded = describe(without(node, "enum"), sentence("enum", values))
+    return place.changed(worded, "moved enum into the description: its values are of another type", "metadata")
 
 
 def write_plain_enum(node: Schema, place: Place) -> Schema:

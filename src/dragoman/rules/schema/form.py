@@ -83,6 +83,8 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     """How "or null" is written."""
     string_enums: bool = False
     """An enum lists non-empty strings only."""
+    typed_enums: bool = False
+    """An enum lists values of the type beside it only."""
     formats: Formats | None = None
     """For each type, the formats that are read. None: all are."""
     array_items: str | None = None

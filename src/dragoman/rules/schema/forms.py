@@ -203,6 +203,7 @@ MOONSHOT = replace(
     unions=frozenset({"anyOf"}),
     root_unions=False,
     union_untyped=True,
+    typed_enums=True,
     ref_siblings=False,
     defs_alone=True,
     boolean_schemas=False,

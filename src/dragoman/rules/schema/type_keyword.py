@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from .form import Nullable, Typing
@@ -60,9 +61,7 @@ def _about(own: Schema, kind: str) -> Schema:
 
 
 def _values(node: Schema, kind: str) -> Schema:
-    fitting = [
-        value for value in listing(node, "enum") if type_of(value) in (kind, "integer" if kind == "number" else "")
-    ]
+    fitting = [value for value in listing(node, "enum") if has_type(value, (kind,))]
     return {"enum": fitting} if fitting else {}
 
 
@@ -132,6 +131,9 @@ def give_type(node: Schema, place: Place) -> Schema:
         or_null = place.form.type_lists and kind != "null" and None in listing(node, "enum")
         declared = [kind, "null"] if or_null else kind
         return place.changed({"type": declared, **node}, f"added the type {kind}, which the schema implies")
+    listed = {type_of(value) for value in listing(node, "enum")}
+    if listed and "anyOf" in place.form.unions and not place.is_root:
+        return place.changed(_split(node, sorted(listed)), "wrote values of several types as anyOf")
     worded = describe({"type": "string", **node}, "Any JSON value, written as JSON.")
     return place.changed(worded, "added the type string: a value of any type cannot be declared", "content")
 
@@ -151,6 +153,12 @@ def _guess(node: Schema) -> str | None:
         return found.pop()
     about = {ABOUT[key] for key in node if key in ABOUT}
     return about.pop() if len(about) == 1 else None
+
+
+def has_type(value: Any, types: Collection[str]) -> bool:
+    """Whether it is of one of these types. Every integer is a number."""
+    found = type_of(value)
+    return found in types or (found == "integer" and "number" in types)
 
 
 def type_of(value: Any) -> str:
