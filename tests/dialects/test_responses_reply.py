@@ -44,6 +44,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_chat.dialect import DIALECT as CHAT
 from dragoman.dialects.openai_responses import answer_render
 from dragoman.dialects.openai_responses.answer_parse import parse_answer
 from dragoman.dialects.openai_responses.answer_render import DEFAULTS
@@ -330,6 +331,28 @@ def test_several_summaries_are_paragraphs_whole_and_streamed() -> None:
     thought = whole.choices[0].parts[0]
     assert isinstance(thought, Reasoning)
     assert thought.text == Text(literal=b'"a\\n\\nb"')
+
+
+def test_what_is_known_only_at_the_end_is_said_at_the_end() -> None:
+    """The tier that was asked for stands at the beginning, and the one that served the answer at the end."""
+    head = {"id": "resp_1", "created_at": 1, "model": "m", "output": [], "store": False, "completed_at": None}
+    late = {"service_tier": "flex", "completed_at": 9, "content_filters": [{"blocked": False}]}
+    usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    wire = sse(
+        {"type": "response.created", "response": {**head, "status": "in_progress", "service_tier": "auto"}},
+        {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi"},
+        {"type": "response.completed", "response": {**head, "status": "completed", "usage": usage, **late}},
+    )
+    events = parsed(CODEC, wire)
+    first, *_, last = [event["response"] for event in events_in(rendered(CODEC, events)) if "response" in event]
+    assert (first["service_tier"], first["completed_at"], "content_filters" in first) == ("auto", None, False)
+    assert {key: last[key] for key in late} == late
+    assert last["store"] is False
+    whole = orjson.loads(render_answer(folded(events), ASKED))
+    assert {key: whole[key] for key in late} == late
+    chunks = events_in(rendered(CHAT.answers, events).removesuffix(b"data: [DONE]\n\n"))
+    assert [chunks[0]["service_tier"], chunks[-1]["service_tier"]] == ["auto", "flex"]
+    assert {chunk["id"] for chunk in chunks} == {chunks[0]["id"]}
 
 
 def test_a_stream_may_tell_only_whole_items_or_only_the_end() -> None:

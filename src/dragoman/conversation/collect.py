@@ -182,8 +182,11 @@ class Folding(msgspec.Struct, eq=False):
     def _used(self, event: Used) -> None:
         self.usage = event.usage if self.usage is None else merge_usage(self.usage, event.usage)
 
-    def _ended(self, event: Event) -> None:
+    def _ended(self, event: Ended) -> None:
         self.ended = True
+        if event.service_tier is not None or event.extras is not None:
+            tier, extras = event.service_tier or self.reply.service_tier, _merge_extras(self.reply.extras, event.extras)
+            self.reply = replace(self.reply, service_tier=tier, extras=extras)
 
     def _failed(self, event: Failed) -> None:
         self.failure = event.failure

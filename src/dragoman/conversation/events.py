@@ -158,7 +158,10 @@ class Used(Event, frozen=True, gc=False):
 
 
 class Ended(Event, frozen=True, gc=False):
-    """The stream came to its proper end."""
+    """The stream came to its proper end. What is known of the answer only now is said here, and not by `Started`."""
+
+    service_tier: str | None = None
+    extras: Extras | None = None
 
 
 class Failed(Event, frozen=True, gc=False):

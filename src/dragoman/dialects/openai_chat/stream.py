@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.events import (
     CallDelta,
@@ -147,11 +149,12 @@ class ChatStreamRenderer(StreamOutput):
     """
 
     __slots__ = (
-        *("_choices", "_context", "_delta_end", "_head", "_lead", "_legacy"),
+        *("_beginning", "_choices", "_context", "_delta_end", "_head", "_lead", "_legacy"),
         *("_orders", "_out", "_tail", "_usage", "_waiting", "over"),
     )
 
     def __init__(self, context: AnswerContext) -> None:
+        self._beginning = Started()
         self._context = context
         self._legacy = "functions" in context.request
         self._tail = b',"usage":null}\n\n' if context.include_usage else b"}\n\n"
@@ -201,6 +204,7 @@ class ChatStreamRenderer(StreamOutput):
             _RENDER[type(event)](self, event)
 
     def _started(self, event: Started) -> None:
+        self._beginning = event
         context = self._context
         head = b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b' % (
             quote(event.id or vendor_id(ID_PREFIX, context.id)),
@@ -380,8 +384,8 @@ class ChatStreamRenderer(StreamOutput):
             if not choice.stopped:
                 self._stopped(Stopped(index, Stop.CALLS if choice.calls else Stop.END))
         if self._context.include_usage and self._usage is not None:
-            if not self._head:
-                self._started(Started())
+            if event.service_tier is not None or not self._head:
+                self._started(replace(self._beginning, service_tier=event.service_tier))
             self._out += (self._head, b'],"usage":', render_usage(self._usage), b"}\n\n")
         self._out.append(DONE_FRAME)
         self.over = True

@@ -132,6 +132,7 @@ SUMMARY, THOUGHT = "summary", "reasoning_text"
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 
 _HEAD = frozenset({"id", "object", "created_at", "model", "output", "usage", "service_tier", "error", "output_text"})
+_MADE = _HEAD | {"incomplete_details", "status"}
 _MESSAGE = frozenset({"type", "role", "status", "content"})
 _REASONING = frozenset({"type", "status", "summary", "content", "encrypted_content"})
 _CALL = frozenset({"type", "status", "call_id", "name", "arguments", "input"})
@@ -192,6 +193,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
     begun: bool = False
     over: bool = False
     _id: str = ""
+    _head: Started = msgspec.field(default_factory=Started)
     _items: dict[int, _GrowingItem] = {}
     _parts: int = 0
     _called: bool = False
@@ -250,15 +252,14 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         if text_of(others.get("status")) in (_FINISHED if whole else _STREAMED):
             others.pop("status")
         created = response.get("created_at", b"")
-        out.append(
-            Started(
-                id=self._id,
-                model=model,
-                created=moment_of(float(created)) if created[:1].isdigit() and len(created) < 20 else None,
-                service_tier=text_of(response.get("service_tier")) or None,
-                extras=extras_of(NAME, others),
-            )
+        self._head = Started(
+            id=self._id,
+            model=model,
+            created=moment_of(float(created)) if created[:1].isdigit() and len(created) < 20 else None,
+            service_tier=text_of(response.get("service_tier")) or None,
+            extras=extras_of(NAME, others),
         )
+        out.append(self._head)
 
     def _completed(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         response = present(wire.response) if wire.response else {}
@@ -286,7 +287,14 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         usage = parse_usage(response["usage"]) if "usage" in response else None
         if usage is not None:
             out.append(Used(usage))
-        out.append(Ended())
+        out.append(self._ended(response))
+
+    def _ended(self, response: Mapping[str, bytes]) -> Ended:
+        """With the members of the response that were not known when it began, such as what a filter found."""
+        head, tier = self._head, text_of(response.get("service_tier"))
+        begun = head.extras.fields if head.extras is not None else {}
+        late = {key: value for key, value in response.items() if key not in _MADE and begun.get(key) != value}
+        return Ended(tier if tier != head.service_tier and tier else None, extras_of(NAME, late))
 
     def _stop(self, response: Mapping[str, bytes], out: list[Event]) -> None:
         status = text_of(response.get("status"))

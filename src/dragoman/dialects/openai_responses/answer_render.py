@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.canonical import base62
-from dragoman.conversation.events import CallStarted, Started
+from dragoman.conversation.events import CallStarted, Ended, Started
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
@@ -233,6 +234,11 @@ class ResponseFrame(msgspec.Struct, frozen=True):
         at = self._completed_at() if status == b"completed" else b"null"
         members = {**self.head, **state, "output": output, **self.repeated, "completed_at": at, "usage": usage}
         return render_object(members)
+
+    def ended(self, event: Ended) -> ResponseFrame:
+        """With what is known only at the end."""
+        tier = {"service_tier": quote(event.service_tier)} if event.service_tier is not None else {}
+        return replace(self, repeated={**self.repeated, **own_fields(event.extras, NAME), **tier})
 
     def _completed_at(self) -> Json:
         """When the provider completed the answer, else now. An answer is not complete before it is begun, and without a

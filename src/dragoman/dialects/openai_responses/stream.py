@@ -531,6 +531,8 @@ class ResponsesStreamRenderer(StreamOutput):
         self._usage = merge_usage(self._usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
+        if event.service_tier is not None or event.extras is not None:
+            self._response = self._frame().ended(event)
         self._finish()
 
     def _finish(self) -> None:
