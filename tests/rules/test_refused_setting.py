@@ -220,6 +220,15 @@ def test_the_flag_for_tools_of_both_kinds_is_ai_studios() -> None:
     assert done.changes == [("refused-setting", "/toolConfig/includeServerSideToolInvocations", "metadata", False)]
 
 
+def test_the_tier_of_another_dialect_does_not_go_into_the_body_of_invoke_model() -> None:
+    target = "bedrock-anthropic/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    asked = {"messages": [HI], "max_tokens": 9, "service_tier": "auto"}
+    done = sent(asked, target, source=CHAT)
+    assert "service_tier" not in done.json
+    assert done.changes == [("refused-setting", "/service_tier", "metadata", False)]
+    assert sent(asked, target, source="anthropic").json["service_tier"] == "auto"
+
+
 def test_labels_are_vertexs() -> None:
     body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "labels": {"a": "b"}}
     assert "labels" not in sent(body, "gemini/gemini-2.5-flash").json
