@@ -125,3 +125,34 @@ def test_a_dash_goes_if_the_target_takes_none() -> None:
     )
     assert done.json["tools"][0]["function"]["name"] == "mcp_a_b"
     assert done.undo.names == {"mcp_a_b": "mcp-a.b"}
+
+
+def test_blocks_that_name_a_tool_follow() -> None:
+    search, found = {"name": "find", "input_schema": {"type": "object"}}, {"type": "tool_reference", "tool_name": "a/b"}
+    server = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "tool_search_tool_bm25", "input": {"query": "b"}}
+    listed = {"type": "tool_search_tool_search_result", "tool_references": [found]}
+    turns = [
+        {"role": "user", "content": "Hi"},
+        {
+            "role": "assistant",
+            "content": [
+                server,
+                {"type": "tool_search_tool_result", "tool_use_id": "srvtoolu_1", "content": listed},
+                {"type": "tool_use", "id": "c", "name": "find", "input": {}},
+            ],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [found]}]},
+    ]
+    tools = [
+        {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+        *(search, {**search, "name": "a/b", "defer_loading": True}),
+    ]
+    done = sent({"max_tokens": 9, "messages": turns, "tools": tools}, "anthropic/claude-sonnet-4-6")
+    renamed = {**found, "tool_name": "a_b"}
+    assert done.json["messages"][2]["content"][0]["content"] == [renamed]
+    assert done.json["messages"][1]["content"][1]["content"]["tool_references"] == [renamed]
+    assert [change[:2] for change in done.changes] == [
+        ("tool-name-form", "/tools/2"),
+        ("tool-name-form", "/messages/1/content/1"),
+        ("tool-name-form", "/messages/2/content/0"),
+    ]
