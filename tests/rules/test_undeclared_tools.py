@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.rules.tools.undeclared_tools import undeclared_tools
@@ -48,3 +51,26 @@ def test_adapt_for_real_providers() -> None:
     assert [tool["name"] for tool in done.json["tools"][0]["functionDeclarations"]] == ["f"]
     assert done.changes == [("undeclared-tools", "/tools", "nothing", True)]
     assert sent({"messages": messages}, "openai/gpt-4o").changes == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "left"),
+    [
+        ("required", None),
+        ({"type": "function", "function": {"name": "g"}}, None),
+        ("none", "NONE"),
+        ("auto", None),
+    ],
+)
+def test_nobody_is_made_to_call_what_the_client_did_not_declare(choice: Any, left: str | None) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+    ]
+    body = {"messages": messages, "tool_choice": choice}
+    there = sent(body, "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", source="openai-chat").json["toolConfig"]
+    assert there.keys() <= {"tools", "toolChoice"}
+    assert there.get("toolChoice", {"auto": {}}) == {"auto": {}}
+    assert sent(body, "cohere/command-a-03-2025", source="openai-chat").json.get("tool_choice") == left
