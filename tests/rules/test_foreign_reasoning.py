@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import pytest
@@ -378,3 +379,19 @@ def test_thinking_in_words_and_in_entries_is_told_once() -> None:
     told = sent(other, "ollama/qwen3:8b", source="openai-chat").json["messages"][1]["thinking"]
     assert all(word in told for word in ("Else.", "Hm. ", "Oh."))
     assert sent(body, "openrouter/openai/gpt-5.1").json["messages"] == body["messages"]
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("name", ["anthropic-claude-v1", "openai-responses-v1", "unknown"])
+def test_a_format_that_a_client_joined_is_written_once(name: str, times: int) -> None:
+    """OpenAI's stream helper (3.51) joins the texts of entries, and those of their formats too."""
+    signature = base64.b64encode(b"\x12\x40" + bytes(64)).decode()
+    text = 'I said {"format": "hahaha"}.'
+    entry = {"type": "reasoning.text", "text": text, "format": name * times, "index": 0, "signature": signature}
+    turn = {"role": "assistant", "content": "Yes.", "reasoning": text, "reasoning_details": [entry]}
+    asked = [{"role": "user", "content": "Hi"}, turn, {"role": "user", "content": "More"}]
+    made = adapt({"model": "m", "messages": asked}, target="openrouter/anthropic/claude-sonnet-4.5")
+    assert json.loads(made.body)["messages"][1]["reasoning_details"] == [{**entry, "format": name}]
+    changes = [(one.rule, one.at, one.loses) for one in made.changes]
+    expected = ("foreign-reasoning", "/messages/1/reasoning_details", "nothing")
+    assert changes == ([expected] if times > 1 else [])

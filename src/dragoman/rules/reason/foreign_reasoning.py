@@ -13,6 +13,9 @@ by their ids (fact `item_ids`).
 A thought that a Chat client has both in a field of words and in entries (`reasoning_details`) is told once where the
 entries mean nothing, which loses nothing.
 
+An entry that a client put together from the pieces of a stream, with the stream helper of OpenAI's SDK (3.51), has its
+`format` as often as there were pieces. It gets it once, which loses nothing.
+
 Loses metadata.
 
 For `anthropic/claude-opus-4-8`, from `gemini`:
@@ -30,6 +33,8 @@ becomes
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
@@ -46,6 +51,8 @@ from dragoman.rules.rule import rule
 from dragoman.rules.tagging import thinking_text
 
 ID = "id"
+_JOINED = re.compile(rb'"format"\s{0,8}:\s{0,8}"([\w-]{4,64}?)\1+"')
+"""A format that is a repetition. Inside a text its quotes are escaped."""
 
 
 @rule(
@@ -84,6 +91,10 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
             wordless = not part.redacted and (part.text is None or part.text.blank)
             if wordless and facts.empty_thinking is Stance.REFUSES:
                 return Swap((), "left out thinking without words")
+            if part.state.kind == StateKind.DETAIL and (found := _JOINED.search(part.state.json)) is not None:
+                state = replace(part.state, json=_JOINED.sub(rb'"format":"\1"', part.state.json))
+                did = f"wrote the format of an entry once: {found[1].decode()}"
+                return Swap((replace(part, state=state),), did, Loss.NOTHING)
         return None
 
     return rewrite_parts(conversation, drop_foreign)
