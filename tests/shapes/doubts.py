@@ -284,6 +284,7 @@ ANTHROPIC: dict[str, DoubtCase] = {
     "off_schema": DoubtCase(_claude(HI, stop_sequences="END"), r'"stop_sequences":"'),
     "above_output_limit": DoubtCase({**_claude(HI), "max_tokens": 100_000_000}, r'"max_tokens":100000000'),
     "thinking": DoubtCase(_claude(HI, thinking={"type": "enabled", "budget_tokens": 2000}), r'"thinking":'),
+    "settings.service_tier.support": DoubtCase(_claude(HI, service_tier="auto"), r'"service_tier":'),
     "cache_scope": DoubtCase(
         _claude(_blocks({"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral", "scope": "global"}})),
         r'"scope":',
@@ -485,6 +486,16 @@ RESPONSES: dict[str, DoubtCase] = {
     "mistyped_media": DoubtCase(
         _responses(_look({"type": "input_image", "image_url": f"data:image/jpeg;base64,{PIXEL}", "detail": "auto"})),
         "data:image/jpeg",
+    ),
+    "media.image.system": DoubtCase(
+        _responses(
+            {"role": "system", "content": [{"type": "input_image", "image_url": "https://a.example/b.png"}]}, HI
+        ),
+        r'"role":"system","content":\[\{"type":"input_image"',
+    ),
+    "media.document.system": DoubtCase(
+        _responses({"role": "system", "content": [{"type": "input_file", "file_url": "https://a.example/b.pdf"}]}, HI),
+        r'"role":"system","content":\[\{"type":"input_file"',
     ),
     "vendor_header": DoubtCase(_responses({"role": "system", "content": _BILLED}, HI), "billing-header"),
     "system_only": DoubtCase(_responses({"role": "system", "content": "Be brief."}), r'^(?!.*"role":"user")'),
