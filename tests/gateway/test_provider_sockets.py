@@ -118,6 +118,9 @@ ERRORS: dict[str, tuple[dict[str, Any], int, str]] = {
 }
 
 
+TYPES = {**dict.fromkeys((400, 422), "invalid_request_error"), 429: "rate_limit_error", 500: "server_error"}
+
+
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("began", [False, True])
 def test_an_error_of_any_form_has_its_status_and_words(error: str, began: bool) -> None:
@@ -128,6 +131,7 @@ def test_an_error_of_any_form_has_its_status_and_words(error: str, began: bool) 
         (told,) = [*shown.event(b"error", written), *shown.close()]
         end = json.loads(told)
         assert (end["stream_id"], end["status"], end["error"]["message"]) == ("a", status, words)
+        assert end["error"]["type"] == TYPES[status]
         return
     events = ResponseEvents()
     body = json.loads(events.read(written))

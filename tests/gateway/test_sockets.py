@@ -516,6 +516,7 @@ def test_an_error_of_the_provider_has_its_status(on_stage: Stage) -> None:
     assert (told["type"], told["status"], told["stream_id"]) == ("error", 429, "a")
     assert told["error"]["code"] == "rate_limit_exceeded"
     assert int(told["headers"]["retry-after"]) > 0
+    assert told["error"]["headers"] == told["headers"], "OpenAI's types have them in the error"
 
 
 def test_a_stream_that_breaks_off_ends_with_one_failure(on_stage: Stage) -> None:

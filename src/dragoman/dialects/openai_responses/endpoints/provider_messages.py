@@ -26,7 +26,9 @@ _COMPLETE = frozenset({"response.completed", "response.incomplete"})
 _ENDS = _COMPLETE | {"response.failed", "error"}
 _GONE = frozenset({"previous_response_not_found", "websocket_connection_limit_reached"})
 """Codes of a socket that cannot answer this request. Nothing was generated, and another one can."""
-_STATUSES = {code: kind.status for kind, (_, code) in KINDS.items() if code is not None}
+_INVALID = "invalid_request_error"
+_BY_CODE = {code: (kind.status, name) for kind, (name, code) in KINDS.items() if code is not None}
+"""Status and type of an error, by its code."""
 _ABOUT_BODY = ("content-", "transfer-")
 """Beginnings of headers that say how a body was sent."""
 
@@ -130,9 +132,10 @@ def find_error(message: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     error = message.get("error")
     if not isinstance(error, dict):
         error = {"message": error or message.get("message"), "code": message.get("code"), "param": message.get("param")}
-    known = _STATUSES.get(str(error.get("code")), 400 if error.get("type") == "invalid_request_error" else 500)
+    known, kind = _BY_CODE.get(str(error.get("code")), (400 if error.get("type") == _INVALID else 500, ""))
     written = [one for one in (message.get("status"), message.get("status_code")) if isinstance(one, int)]
-    return next((one for one in written if 400 <= one < 600), known), error
+    status = next((one for one in written if 400 <= one < 600), known)
+    return status, {**error, "type": error.get("type") or kind or (_INVALID if status < 500 else "server_error")}
 
 
 def _find_headers(*given: Any) -> dict[str, str]:

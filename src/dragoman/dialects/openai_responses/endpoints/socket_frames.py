@@ -252,7 +252,8 @@ class ResponseMessages:
 
 
 def _render_error(status: int, headers: Mapping[str, str], body: bytes, lane: str | None) -> bytes:
-    error = split_members(body).get("error", Raw(b"{}"))
+    """OpenAI's types have the headers in the error, and Codex reads them beside it."""
+    error = {**split_members(split_members(body).get("error", Raw(b"{}"))), "headers": dict(headers)}
     event: dict[str, Any] = {"type": "error", "status": status, "error": error, "headers": dict(headers)}
     return msgspec.json.encode(event | ({_LANE: lane} if lane is not None else {}))
 
