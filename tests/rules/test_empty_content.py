@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, leaves_alone, run, sent
 
+from dragoman.engine.library.adapt import adapt
+from dragoman.errors import MalformedRequest
 from dragoman.profiles.facts import Facts
 from dragoman.rules.clean.empty_content import empty_content
 
@@ -193,3 +195,25 @@ def test_an_empty_text_beside_a_picture_goes_out_of_a_result() -> None:
     done = sent(body, "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", source="gemini")
     assert [[*part] for part in done.json["messages"][2]["content"][0]["toolResult"]["content"]] == [["image"]]
     assert ("empty-content", "/contents/2", "nothing", False) in done.changes
+
+
+LONE_THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAA" + "Q" * 120}
+
+
+@pytest.mark.parametrize(
+    ("source", "body", "target", "place"),
+    [
+        ("openai-chat", {"messages": [{"role": "assistant", "content": None}]}, "openai/gpt-4o", "/messages/0"),
+        (
+            "openai-chat",
+            {"messages": [{"role": "system", "content": ""}]},
+            "mistral/mistral-large-latest",
+            "/messages/0",
+        ),
+        ("openai-responses", {"input": [LONE_THOUGHT]}, "openai-responses/gpt-5", "/input/0"),
+    ],
+)
+def test_a_request_of_which_no_message_is_left_is_refused(source: Any, body: Any, target: str, place: str) -> None:
+    with pytest.raises(MalformedRequest, match="no message has any content") as refused:
+        adapt({"model": "m", **body}, target=target, source=source)
+    assert refused.value.at == place

@@ -17,7 +17,12 @@ from dragoman.conversation.traits import observe_change, observe_messages
 from dragoman.dialects.dialect import Dialect, RenderOptions
 from dragoman.engine.compile.beta_names import with_betas, without_refused, without_words
 from dragoman.engine.compile.compiled_request import CompiledRequest
-from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
+from dragoman.engine.compile.content_checks import (
+    require_any_message,
+    require_content,
+    require_known_content,
+    require_messages,
+)
 from dragoman.engine.compile.continued_repairs import ContinuedRepairs
 from dragoman.engine.compile.envelopes import with_header_members
 from dragoman.engine.compile.plan import Plan, RuleStep, client_of, plan, serving_target
@@ -425,6 +430,8 @@ class _Compilation:
         """Report what the target would not see, and raise MalformedRequest if nothing of the client's is left."""
         if self.heaviest is _CONTENT:
             require_content(self.conversation, self.changes, self.target)
+        if not self.conversation.messages:
+            require_any_message(self.ask, self.conversation, self.changes, self.target)
         if self.facts.drops:
             self._enter(unseen_content, unseen(self.conversation, self.facts))
         if self.seen & traits.OPAQUE and self.same:

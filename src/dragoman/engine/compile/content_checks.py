@@ -49,6 +49,17 @@ def require_content(conversation: Conversation, changes: list[Change], target: T
     )
 
 
+def require_any_message(ask: Ask, conversation: Conversation, changes: list[Change], target: Target) -> None:
+    """Raise MalformedRequest if all messages of the client's said nothing and none is left."""
+    if conversation.messages or not ask.conversation.messages or relies_on_stored_state(conversation):
+        return
+    raise MalformedRequest(
+        f"nothing of this conversation can be sent to {target.name}: no message has any content",
+        at=changes[0].at if changes else "",
+        hint="send a text",
+    )
+
+
 def require_known_content(ask: Ask, target: Target) -> None:
     """Raise MalformedRequest if a message says nothing but parts of kinds that nobody knows.
 
