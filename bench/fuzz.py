@@ -26,11 +26,13 @@ import contextlib
 
 import fuzz_http
 from tests.hostile.table import ERRORS
+from tests.targets import OWN
 
 from dragoman.config.known_names import KnownNames
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.exchange.lessons import is_recognised, learn
@@ -46,7 +48,6 @@ from dragoman.wire.structured_fields import parse_dictionary
 FACTS = Profiles().target("openai/gpt-5.6").facts
 EMPTY = Conversation(())
 
-DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "cohere", "bedrock")
 TARGETS = (
     "openai/gpt-4o",
     "openai/gpt-5.6",
@@ -174,14 +175,15 @@ def told(dialect: str) -> bytes:
 
 
 # The samples of the dialects that have none of their own.
-_WRITERS = {"ollama": TARGETS[-4], "cohere": TARGETS[-3], "bedrock": TARGETS[-2]}
+_WRITERS = {dialect: OWN[dialect] for dialect in DIALECT_NAMES if dialect not in REQUESTS}
 REQUESTS |= {
     dialect: json.loads(adapt(REQUESTS["openai-chat"], source="openai-chat", target=target).body)
     for dialect, target in _WRITERS.items()
 }
 STREAMS |= {dialect: told(dialect) for dialect in _WRITERS}
 REPLIES = {
-    dialect: json.loads(Translation("openai-chat", dialect, context=ANSWERING).whole(REPLY)) for dialect in DIALECTS
+    dialect: json.loads(Translation("openai-chat", dialect, context=ANSWERING).whole(REPLY))
+    for dialect in DIALECT_NAMES
 }
 FORM_TYPE = b"multipart/form-data; boundary=b"
 FORM = (
@@ -275,14 +277,14 @@ class Fuzzer:
         )
 
     def request(self) -> None:
-        dialect = self.random.choice(DIALECTS)
+        dialect = self.random.choice(DIALECT_NAMES)
         target = self.random.choice(TARGETS)
         body = self.damaged_body(REQUESTS[dialect])
         self.last = (dialect, target, body)
         adapt(body, source=self.random.choice([dialect, "auto"]), target=target)
 
     def stream(self) -> None:
-        upstream, client = self.random.choice(DIALECTS), self.random.choice(DIALECTS)
+        upstream, client = self.random.choice(DIALECT_NAMES), self.random.choice(DIALECT_NAMES)
         data = self.scrambled(STREAMS[upstream])
         size = self.random.choice([1, 3, 17, 4096])
         self.last = (upstream, client, size, data)
@@ -292,7 +294,7 @@ class Fuzzer:
         translation.close()
 
     def reply(self) -> None:
-        upstream, client = self.random.choice(DIALECTS), self.random.choice(DIALECTS)
+        upstream, client = self.random.choice(DIALECT_NAMES), self.random.choice(DIALECT_NAMES)
         body = self.damaged_body(REPLIES[upstream])
         self.last = (upstream, client, body)
         Translation(upstream, client, context=AnswerContext(model="m", id="x")).whole(body)

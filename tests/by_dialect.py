@@ -8,10 +8,14 @@ from typing import Any, NoReturn, TypeVar
 import orjson
 
 from dragoman.conversation.notation.script import parse
-from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.registry import dialect
+from dragoman.dialects.dialect import Framing, RenderOptions
+from dragoman.dialects.registry import all_dialects, dialect
 
 Entry = TypeVar("Entry")
+SSE_DIALECTS = [one.name for one in all_dialects() if one.framing is Framing.SSE]
+"""Those whose streams are server-sent events."""
+TEXT_DIALECTS = [one.name for one in all_dialects() if one.framing is not Framing.EVENT_STREAM]
+"""Those whose streams are text."""
 
 
 def write_request(name: str, script: str, stream: bool = False) -> dict[str, Any]:

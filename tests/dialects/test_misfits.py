@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from dragoman.dialects.dialect import Dialect
 from dragoman.dialects.near_misses import lists, turns
 from dragoman.dialects.near_misses.turns import TurnReader
+from dragoman.dialects.registry import all_dialects
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import MalformedRequest
 
@@ -183,16 +185,13 @@ def test_more_odd_parts_than_a_client_slips_into_are_refused(
         adapt({"model": "m", "messages": messages}, source="openai-chat", target=CHAT)
 
 
-@pytest.mark.parametrize(
-    "dialect", ["openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "ollama", "cohere"]
-)
-def test_what_is_no_message_in_any_form_is_refused_at_once(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("source", all_dialects(), ids=lambda one: one.name)
+def test_what_is_no_message_in_any_form_is_refused_at_once(source: Dialect, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are not read before."""
     read: list[bytes] = []
     monkeypatch.setattr(TurnReader, "read", lambda self, item: read.append(item))
-    name = {"openai-responses": "input", "gemini": "contents"}.get(dialect, "messages")
     with pytest.raises(MalformedRequest):
-        adapt({name: [{"odd": 1}] * 50 + [1]}, source=dialect, target=CHAT)
+        adapt({source.list_name: [{"odd": 1}] * 50 + [1]}, source=source.name, target=CHAT)
     assert read == []
 
 

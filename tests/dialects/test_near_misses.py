@@ -15,6 +15,7 @@ from tests.judges import judge
 
 from dragoman.conversation.canonical import mean_same
 from dragoman.conversation.conversation import Ask
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.messages import Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Result
@@ -1206,12 +1207,10 @@ WORDS_ELSEWHERE = [
 
 
 @pytest.mark.parametrize("words", WORDS_ELSEWHERE)
-@pytest.mark.parametrize(
-    "name", ["openai-chat", "ollama", "cohere", "anthropic", "openai-responses", "bedrock", "gemini"]
-)
+@pytest.mark.parametrize("name", DIALECT_NAMES)
 def test_an_answer_under_another_name_is_not_lost(name: str, words: dict[str, Any]) -> None:
     """A message of the model's need not have content in most dialects: what it says may stand elsewhere."""
-    listed = LIST_NAMES.get(name, "messages")
+    listed = dialect(name).list_name
     role = "model" if name == GEMINI else "assistant"
     body = {"model": "m", "max_tokens": 9, listed: [said("user", "Hi"), {"role": role, **words}, said("user", "So?")]}
     done = adapt(body, source=name, target="openai/gpt-4o")

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from dragoman.emulators.answer_script import Script
+from dragoman.emulators.catalogue import names
 
 _GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "emulators.md"
 _BLOCKS = re.findall(r"```(\w+)\n(.*?)```", _GUIDE.read_text(), re.DOTALL)
@@ -30,3 +31,11 @@ def test_the_script_of_the_guide_can_be_read() -> None:
     plain, conditional = [text for kind, text in _BLOCKS if kind == "yaml"]
     assert Script(yaml.safe_load(plain)).left == 5
     assert Script(yaml.safe_load(conditional)).left == 2
+
+
+def test_the_guide_names_every_emulator() -> None:
+    table = _GUIDE.read_text().partition("| emulator | imitates |")[2].partition("\n\n")[0]
+    firsts = [row.split("|")[1] for row in table.splitlines() if row]
+    assert {*names()} == {*re.findall(r"`([^`]+)`", "".join(firsts))}, (
+        "put it into the table of docs/guide/emulators.md"
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.by_dialect import TEXT_DIALECTS
 from tests.sdk_readers import Loopback
 
 from dragoman.conversation.collect import collect
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
 from dragoman.conversation.failures import FailureKind
 from dragoman.conversation.literals import quote
@@ -23,7 +25,6 @@ EVENTS: list[Event] = [
     Ended(),
 ]
 BOM = b"\xef\xbb\xbf"
-DIALECTS = ["anthropic", "cohere", "gemini", "ollama", "openai-chat", "openai-responses"]
 PAGE = b"<!doctype html>\n<html><head><title>Please log in</title></head>\n\n" + b"<p>Use your card.</p>\n" * 500
 
 
@@ -40,7 +41,7 @@ def _stream(translation: Translation, body: bytes, size: int) -> bytes:
 
 @pytest.mark.parametrize("mark", [b"", BOM])
 @pytest.mark.parametrize("size", [1000, 1 << 20])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", TEXT_DIALECTS)
 def test_E4_a_whole_answer_to_a_stream_reaches_the_sdk_as_a_stream(
     dialect: str, size: int, mark: bytes, sdks: Loopback
 ) -> None:
@@ -52,7 +53,7 @@ def test_E4_a_whole_answer_to_a_stream_reaches_the_sdk_as_a_stream(
 
 
 @pytest.mark.parametrize("client", ["openai-chat", "anthropic"])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", TEXT_DIALECTS)
 def test_a_byte_order_mark_before_a_whole_answer_is_no_part_of_it(dialect: str, client: str) -> None:
     wholes = [Translation(dialect, client, context=ANSWERING).whole(mark + _whole(dialect)) for mark in (b"", BOM)]
     assert wholes[0] == wholes[1]
@@ -67,7 +68,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("streamed", [True, False])
 @pytest.mark.parametrize("client", ["same", "anthropic", "openai-chat"])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", TEXT_DIALECTS)
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_what_cannot_be_read_is_named_and_a_fault_of_the_provider(
     name: str, dialect: str, client: str, streamed: bool
@@ -83,7 +84,7 @@ def test_what_cannot_be_read_is_named_and_a_fault_of_the_provider(
 
 @pytest.mark.parametrize("body", [b'{"foo": 1}', b'{"half": '])
 @pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize("dialect", [*DIALECTS, "bedrock"])
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
 def test_json_that_is_no_answer_is_a_fault_of_the_provider(dialect: str, streamed: bool, body: bytes) -> None:
     if (dialect, streamed) == ("bedrock", True):
         pytest.skip("its streams are binary")
@@ -94,7 +95,7 @@ def test_json_that_is_no_answer_is_a_fault_of_the_provider(dialect: str, streame
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", TEXT_DIALECTS)
 def test_an_error_that_such_a_body_tells_is_told(dialect: str, streamed: bool) -> None:
     translation = Translation(dialect, "openai-chat", context=ANSWERING)
     body = b'{"error": {"message": "the model is loading"}}'
@@ -131,7 +132,7 @@ def test_an_error_outside_of_any_event_reaches_the_client_of_a_relayed_stream(di
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("client", ["same", "anthropic", "openai-chat"])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", TEXT_DIALECTS)
 def test_a_stream_in_place_of_a_whole_answer_is_read_whole(
     dialect: str, client: str, end: bytes, sdks: Loopback
 ) -> None:

@@ -10,6 +10,7 @@ import anthropic
 import msgspec
 import pytest
 from google.genai.errors import APIError
+from tests.by_dialect import SSE_DIALECTS, TEXT_DIALECTS
 from tests.sdk_readers import Loopback
 
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
@@ -75,7 +76,7 @@ def _relay(dialect: str, pieces: list[bytes]) -> bytes:
     return out
 
 
-@pytest.mark.parametrize("dialect", ["anthropic", "gemini", "openai-chat", "openai-responses", "cohere"])
+@pytest.mark.parametrize("dialect", SSE_DIALECTS)
 @pytest.mark.parametrize("how", [*DISTORTED, *UNNAMED])
 def test_E4_the_official_sdk_reads_a_distorted_stream_like_a_clean_one(how: str, dialect: str, sdks: Loopback) -> None:
     clean = _frames(dialect)
@@ -100,7 +101,7 @@ def test_a_client_of_few_forms_gets_the_frames_of_its_vendor(how: str, dialect: 
 HALVES = (TextDelta(0, 0, quote("a HIGH")), TextDelta(0, 0, quote("LOW b HIGH")), TextDelta(0, 0, quote("LOW")))
 
 
-@pytest.mark.parametrize("dialect", ["anthropic", "gemini", "openai-chat", "openai-responses", "cohere", "ollama"])
+@pytest.mark.parametrize("dialect", TEXT_DIALECTS)
 def test_a_pair_that_a_server_split_reaches_the_official_sdk_whole(dialect: str, sdks: Loopback) -> None:
     renderer = registry.dialect(dialect).answers.stream_renderer(ANSWERING)
     rendered = [renderer.render([event]) for event in (EVENTS[0], *HALVES, *EVENTS[-3:])]
@@ -114,8 +115,8 @@ def test_a_pair_that_a_server_split_reaches_the_official_sdk_whole(dialect: str,
 BARE = {"one line": '{"error":{"message":"No."}}', "many lines": '{\n  "error": {\n    "message": "No."\n  }\n}\n'}
 
 
-@pytest.mark.parametrize("dialect", ["anthropic", "gemini", "openai-chat", "openai-responses", "cohere"])
-@pytest.mark.parametrize("client", ["anthropic", "gemini", "openai-chat", "openai-responses", "cohere"])
+@pytest.mark.parametrize("dialect", SSE_DIALECTS)
+@pytest.mark.parametrize("client", SSE_DIALECTS)
 @pytest.mark.parametrize("form", BARE)
 def test_E14_an_error_outside_of_any_frame_reaches_the_client(form: str, client: str, dialect: str) -> None:
     bare = BARE[form].encode()
