@@ -72,7 +72,8 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             raise Unrepresentable(f"{what} on a message in a Responses request", item=message.at)
         if message.role is ASSISTANT:
             _render_turn(message, out)
-            custom |= _custom_calls(message)
+            follows = start > 1 and messages[start - 2].role is ASSISTANT
+            custom = custom | _custom_calls(message) if follows else _custom_calls(message)
         elif message.role is TOOL:
             for part in message.parts:
                 _render_result(part, custom, out)
@@ -81,13 +82,15 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
 
 
 def _find_custom(messages: Sequence[Message], start: int) -> set[str]:
-    """The calls of custom tools in the turn that the results at `start` answer. Only here do results say which kind of
-    tool they are of."""
-    while 0 < start < len(messages) and messages[start].role is TOOL:
+    """The calls of custom tools in the model's last turn before `start`. Only here do results say which kind of tool
+    they are of."""
+    while start and messages[start - 1].role is not ASSISTANT:
         start -= 1
-        if messages[start].role is ASSISTANT:
-            return _custom_calls(messages[start])
-    return set()
+    custom: set[str] = set()
+    while start and messages[start - 1].role is ASSISTANT:
+        start -= 1
+        custom |= _custom_calls(messages[start])
+    return custom
 
 
 def _custom_calls(message: Message) -> set[str]:
