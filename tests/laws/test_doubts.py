@@ -63,10 +63,10 @@ MOOT = ByDialect(
     },
 )
 # Facts that another fact of the target makes idle: no form of ids to be odd against, no thinking, no field of its own,
-# no limit that is known.
+# no limit that is known, no last turn of the model's (Llama's on Bedrock gets one of the user).
 # `stream_usage` guides what the gateway asks for itself; an odd choice is kept as it is in Responses.
 IDLE: dict[str, set[str]] = {
-    "bedrock": {"above_output_limit"},
+    "bedrock": {"above_output_limit", "trailing_space"},
     "anthropic": {"above_output_limit"},
     "gemini": {"above_output_limit", "past_signature"},
     "openai-responses": {"above_output_limit", "odd_choice"},
