@@ -75,8 +75,8 @@ find_words = re.compile(
 WORDS = StreamedText(
     string_members("content", "refusal", "reasoning", "reasoning_content", "name", "arguments", "input"),
     re.compile(rb'"name"\s*+:\s*+"[^"]'),
-    changing=frozenset((b"content", b"reasoning", b"reasoning_content", b"created", b"obfuscation")),
-    followed=frozenset((b"arguments",)),
+    changing=frozenset((b"content", b"reasoning", b"reasoning_content", b"arguments", b"created", b"obfuscation")),
+    followed=b"arguments",
 )
 
 

@@ -42,5 +42,5 @@ class StreamedText(msgspec.Struct, frozen=True):
     """Arguments of calls, if they are no text."""
     changing: frozenset[bytes] = frozenset()
     """The members whose values change from frame to frame and tell nothing but those texts."""
-    followed: frozenset[bytes] = frozenset()
-    """Members that hold such texts, too, but every value is looked at: servers tell some of them twice."""
+    followed: bytes = b""
+    """The one of them of which every value is looked at, since servers tell some twice."""

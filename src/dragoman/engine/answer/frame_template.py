@@ -47,8 +47,8 @@ def _is_number(value: str) -> bool:
 
 class FrameTemplate:
     """What stands around the values of the frames of one stream, as far as that is known. `words` are the members that
-    hold the model's words, or nothing that matters. `nulls` are members to take out of every frame. The values of a
-    member of `followed` are shown to who follows them."""
+    hold the model's words, or nothing that matters. `nulls` are members to take out of every frame. `followed` is the
+    one of `words` whose values are shown to who follows them."""
 
     __slots__ = (
         *("_after", "_around", "_attempts", "_before", "_between", "_checks", "_cuts", "_follow", "_follow_at"),
@@ -60,7 +60,7 @@ class FrameTemplate:
         self,
         words: frozenset[bytes] = frozenset(),
         nulls: tuple[bytes, ...] = (),
-        followed: frozenset[bytes] = frozenset(),
+        followed: bytes = b"",
     ) -> None:
         self._words, self._nulls, self._followed = words, nulls, followed
         self._follow: Callable[[bytes], bool] | None = None
@@ -103,17 +103,22 @@ class FrameTemplate:
             return b""
         if "error" in rest:
             return b""
-        found = []
         for piece, check in self._between:
-            value, end, rest = rest.partition(piece)
-            if not end or not check(value):
+            value, found, rest = rest.partition(piece)
+            if not found or not check(value):
                 return b""
-            found.append(value)
         if not self._last_check(rest):
             return b""
-        if self._follow is not None and not self._follow(b'"%b"' % [*found, rest][self._follow_at].encode()):
+        if self._follow is not None and not self._follow(self._find_followed(values)):
             return b""
         return without_members(frame, self._nulls) if self._is_cut else frame
+
+    def _find_followed(self, values: bytes) -> bytes:
+        """The value that is followed, as JSON. It stands between the pieces, which were all found."""
+        at = self._follow_at
+        for piece, _ in self._between[:at]:
+            values = values.partition(piece.encode())[2]
+        return b'"%b"' % (values.partition(self._between[at][0].encode())[0] if at < len(self._between) else values)
 
     def runs_in(self, data: bytes, last: FrameRuns | None = None) -> FrameRuns:
         """Where frames that are known stand together; `last` is what was found in the same data before."""
@@ -136,18 +141,15 @@ class FrameTemplate:
         self._attempts -= 1
         last, self._last = self._last, _split_quotes(frame)
         pieces, checks = _split(last, self._last, frame)
+        if not checks or b"error" in frame:
+            return
         names = [_name_before_value(piece) for piece in pieces[:-1]]
-        followed = [at for at, name in enumerate(names) if name in self._followed]
-        in_words = self._words.union(self._followed).issuperset(names)
-        if (
-            not checks
-            or b"error" in frame
-            or len(followed) < sum([frame.count(b'"%b"' % one) for one in self._followed])
-        ):
-            return  # of what is followed, no value may be among what is known
-        if followed and (len(followed) > 1 or not in_words or follow is None):
-            return  # it belongs to the one call that these words are all about
-        self._follow, self._follow_at = (follow, followed[0]) if followed else (None, -1)
+        in_words, followed = self._words.issuperset(names), self._followed
+        follow_at = names.index(followed) if followed in names else -1
+        count = frame.count(b'"%b"' % followed) if followed else 0
+        if count > 1 or (count and (follow_at < 0 or not in_words or follow is None)):
+            return  # it may not be among what is known, and is of the one call that these words are all about
+        self._follow, self._follow_at = (follow, follow_at) if follow_at >= 0 else (None, -1)
         self._hold(pieces, checks)
         self.differs_in_words = in_words
 

@@ -96,8 +96,9 @@ class RelayFrames:
 
     def _new_template(self) -> FrameTemplate:
         observer = self._observer
-        words, followed = (observer.word_members, observer.followed) if observer is not None else (frozenset(),) * 2
-        return FrameTemplate(words, self._nulls, followed)
+        if observer is None:
+            return FrameTemplate(nulls=self._nulls)
+        return FrameTemplate(observer.word_members, self._nulls, observer.followed)
 
     def pass_words(self, data: bytes) -> bytes:
         """A frame that was checked, with other words, as it goes out: its words are held, and nobody needs to see more

@@ -66,7 +66,7 @@ class RelayObserver:
         self._counted = False
         self.word_members: frozenset[bytes] = where.changing if where is not None else frozenset()
         """Members that hold words, or nothing that matters."""
-        self.followed: frozenset[bytes] = where.followed if where is not None else frozenset()
+        self.followed = where.followed if where is not None else b""
         self.words: list[bytes] = []
         """Frames that differ from one that was seen in such members alone."""
         self.closed = False
