@@ -423,6 +423,26 @@ def test_input_that_waits_is_given_back_when_another_response_begins(slow: SlowS
     assert "Quick!" not in str(behind.bodies())
 
 
+def test_input_that_waits_is_given_back_when_its_lane_goes(slow: SlowStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_session, "LANES", 1)
+    running, answers, _ = slow
+    answers.calls = True
+    with talking(running) as talk:
+        talk.create("m", "Look!", tools=[TOOL], stream_id="a")
+        id = talk.until("response.output_text.delta")[0]["response"]["id"]
+        talk.say({"type": "response.steer", "previous_response_id": id, "input": "Quick!"})
+        accepted = talk.until("response.steer.accepted")[-1]["steer"]
+        answers.go("Look!")
+        talk.until("response.steer.pending")
+        heard = {"type": "error"}
+        while heard["type"] == "error":  # the lane is still about to rest
+            talk.create("m", "Look!", stream_id="b")
+            heard = talk.until("error", "response.steer.failed")[-1]
+    assert (heard["type"], heard["stream_id"]) == ("response.steer.failed", "a")
+    assert heard["error"]["code"] == "successor_creation_failed"
+    assert heard["steer"] == {**accepted, "input": "Quick!"}
+
+
 @pytest.mark.parametrize("named", [{}, {"previous_response_id": ""}])
 def test_input_for_no_response_is_given_back(slow: SlowStage, named: dict[str, str]) -> None:
     running, answers, _ = slow

@@ -230,7 +230,7 @@ class SocketSession:
         if self._ending is not None:
             await self._refuse(self._ending, turn.lane)
             return
-        lane = self._lanes.get(turn.lane) or self._open_lane(turn.lane)
+        lane = self._lanes.get(turn.lane) or await self._open_lane(turn.lane)
         if lane is None:
             await self._refuse(_full(f"{LANES} streams of this socket are being answered"), turn.lane)
         elif lane.task is None:
@@ -246,7 +246,7 @@ class SocketSession:
         waiting = [len(turn.body) for lane in self._lanes.values() for turn in lane.waiting]
         return len(waiting) < MOST_WAITING and sum(waiting) <= self._services.live.config.server.max_body
 
-    def _open_lane(self, name: str | None) -> Lane | None:
+    async def _open_lane(self, name: str | None) -> Lane | None:
         """A new lane, in place of an idle one if there are as many as there may be; None if all are busy."""
         if len(self._lanes) >= LANES:
             idle = next((lane for lane in self._lanes.values() if lane.task is None), None)
@@ -255,6 +255,7 @@ class SocketSession:
             del self._lanes[idle.name]
             idle.line.abort()
             self._services.conversations.sockets.memory.drop(self, idle.name)
+            await self._return_all(idle, "another stream took the place of this one")
         lane = self._lanes[name] = Lane(name)
         return lane
 
