@@ -1,4 +1,4 @@
-"""A stream that the target does not give is asked for as a whole answer, and no setting is lost for it."""
+"""A stream that a target does not give is asked for as a whole answer. That is told, and no setting is lost."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ def asked(target: str, **more: Any) -> AdaptedRequest:
     ],
 )
 def test_it_is_asked_for_whole(target: str, more: dict[str, Any], whole: bool) -> None:
-    assert asked(target, **more).undo.whole is whole
+    done = asked(target, **more)
+    assert done.undo.whole is whole
+    assert ("whole-asked" in [change.rule for change in done.changes]) is whole
 
 
 def test_the_log_probabilities_stay() -> None:
     done = asked("llamacpp/m", tools=[TOOL], logprobs=True)
     assert done.json["logprobs"] is True
     assert not done.json.get("stream")
-    assert done.changes == ()
+    assert [(change.rule, change.at, change.kind) for change in done.changes] == [("whole-asked", "/stream", "repair")]

@@ -34,6 +34,7 @@ from dragoman.engine.compile.report import (
     stream_asked,
     usage_asked,
     usage_not_asked,
+    whole_asked,
     without_spelling,
 )
 from dragoman.engine.compile.request_frames import form_body, with_passed
@@ -501,6 +502,7 @@ class _Compilation:
                 whole = logprobs or facts.tools_streamed is REFUSES
             if whole:  # it is asked for a whole answer
                 self.stream, self.undo = False, self.undo.then(Undo(whole=True))
+                self.changes.append(whole_asked(self.ask))
         if self.same and usage:
             self.changes.append(usage_asked())
             self.undo = self.undo.then(Undo(usage=True))

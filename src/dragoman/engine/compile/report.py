@@ -30,6 +30,8 @@ USAGE = "usage-asked"
 """The entry for a stream that was asked for its usage on behalf of the ledger."""
 STREAM = "stream-asked"
 """The entry for a stream in place of a whole answer."""
+WHOLE = "whole-asked"
+"""The entry for a whole answer in place of a stream."""
 
 _LOSSES = tuple(map(str, Loss))
 _NONE: frozenset[int] = frozenset()
@@ -74,6 +76,13 @@ def stream_asked() -> Change:
     """A target that thinks in streams alone is asked for one. The client gets the whole answer."""
     did = "asked for a stream, since the target thinks in no other answer; the client gets it whole"
     return Change(STREAM, "/stream", did, str(Loss.NOTHING), "added")
+
+
+def whole_asked(ask: Ask) -> Change:
+    """A target that does not stream such an answer is asked for it whole. The client gets a stream of it."""
+    at = "/stream" if "stream" in ask.members else ""
+    did = "asked for the whole answer, since the target does not stream it; the client gets it as a stream"
+    return Change(WHOLE, at, did, str(Loss.NOTHING))
 
 
 def usage_not_asked() -> Change:
