@@ -17,6 +17,8 @@ from dragoman.rules.state_form import can_be_real
 CLAUDE = b"\x12\xa4\x01" + bytes(range(164))
 GOOGLE = b"\x0a\x18" + bytes(24) + b"\x0a\x04abcd"
 TOKEN = b"\x80" + bytes(8) + bytes(16) + bytes(32) + bytes(32)
+ROUTE = "." + urlsafe_b64encode(b'{"endpoint_slug":"anthropic/claude-5-fable-20260609|anthropic"}').decode().rstrip("=")
+"""What OpenRouter has put behind the state of Claude and GPT since the summer of 2026."""
 
 
 def text(blob: bytes, cut: int = 0) -> str:
@@ -117,6 +119,11 @@ def test_encrypted_state(value: str, expected: bool) -> None:
         ({"type": "reasoning.encrypted", "data": text(GOOGLE, 20), "format": "google-gemini-v1"}, False),
         ({"type": "reasoning.encrypted", "data": text(TOKEN), "format": "openai-responses-v1"}, True),
         ({"type": "reasoning.encrypted", "data": text(TOKEN, 3), "format": "openai-responses-v1"}, False),
+        ({"type": "reasoning.text", "text": "Hm", "signature": text(CLAUDE) + ROUTE}, True),
+        ({"type": "reasoning.text", "text": "Hm", "signature": text(CLAUDE, 60) + ROUTE}, False),
+        ({"type": "reasoning.encrypted", "data": text(TOKEN) + ROUTE, "format": "openai-responses-v1"}, True),
+        ({"type": "reasoning.encrypted", "data": text(TOKEN, 3) + ROUTE, "format": "openai-responses-v1"}, False),
+        ({"type": "reasoning.encrypted", "data": "c2hvcnQ=" + ROUTE}, False),
         ({"type": "reasoning.encrypted", "data": 7}, True),
         ({"type": "reasoning.encrypted", "data": "Z2VtaW5pLWJsb2I=", "format": "unknown"}, False),
     ],
@@ -124,6 +131,32 @@ def test_encrypted_state(value: str, expected: bool) -> None:
 def test_an_entry_of_the_details(entry: dict[str, object], expected: bool) -> None:
     state = Opaque(kind="reasoning_details", json=orjson.dumps(entry), origin=Origin("openai-chat"))
     assert can_be_real(state, facts()) is expected
+
+
+@pytest.mark.parametrize(("kind", "blob"), [("signature", CLAUDE), ("encrypted_content", TOKEN)])
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_routers_state_goes_to_servers_that_may_be_the_router(kind: str, blob: bytes, takes: bool) -> None:
+    state = Opaque(kind=kind, json=orjson.dumps(text(blob) + ROUTE), origin=Origin("d"))
+    assert can_be_real(state, facts(routed_state=takes)) is takes
+
+
+@pytest.mark.parametrize(("target", "kept"), [("anthropic/claude-opus-4-8", False), ("anthropic-compatible/x", True)])
+def test_thinking_of_claude_behind_a_router_goes_back_to_a_router(target: str, kept: bool) -> None:
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": text(CLAUDE) + ROUTE}
+    answer = {"role": "assistant", "content": [thinking, {"type": "text", "text": "Hi"}]}
+    hi = {"role": "user", "content": "Hi"}
+    done = sent({"max_tokens": 9, "messages": [hi, answer, hi]}, target)
+    assert (thinking in done.json["messages"][1]["content"]) is kept
+    assert (done.changes == []) is kept
+
+
+def test_thinking_of_gpt_goes_back_to_openrouter() -> None:
+    entry = {"type": "reasoning.encrypted", "data": text(TOKEN) + ROUTE, "format": "openai-responses-v1", "index": 0}
+    answer = {"role": "assistant", "content": "Hi", "reasoning_details": [entry]}
+    hi = {"role": "user", "content": "Hi"}
+    done = sent({"messages": [hi, answer, hi]}, "openrouter/openai/gpt-5.2")
+    assert done.json["messages"][1]["reasoning_details"] == [entry]
+    assert done.changes == []
 
 
 @given(st.binary(max_size=80), st.sampled_from(["signature", "encrypted_content", "reasoning_details"]))

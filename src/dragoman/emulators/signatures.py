@@ -17,6 +17,7 @@ _TAG = b"\x0a"
 _MAGIC = b"drgm\x01"
 _TAIL = b"\x01mgrd"
 _DIGEST = 16
+_ROUTED = re.compile(r"(?P<signature>[^.]+)\.(?P<route>[\w-]{1,1000})")
 _PLACEHOLDERS = ("undefined", "null", "skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 
 
@@ -28,6 +29,19 @@ def mint(emulator: str, content: str, *, url_safe: bool = False) -> str:
     inner = _MAGIC + bytes([len(name)]) + name + digest + _seal(name, digest) + _TAIL
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
     return encode(_TAG + _length(len(inner)) + inner).decode("ascii")
+
+
+def with_route(signature: str, slug: str) -> str:
+    """A signature as a router hands it out, which puts behind it whom it asked."""
+    route = base64.urlsafe_b64encode(b'{"endpoint_slug":"%b"}' % slug.encode()).decode("ascii")
+    return f"{signature}.{route.rstrip('=')}"
+
+
+def without_route(signature: object) -> object:
+    """The signature that stands before the route; what has none, as it is."""
+    found = _ROUTED.fullmatch(signature) if isinstance(signature, str) else None
+    route = decode_base64(found["route"]) if found is not None else None
+    return found["signature"] if found is not None and route and route.startswith(b'{"endpoint_slug":') else signature
 
 
 def check_signature(emulator: str, value: object, strict: bool = False, content: str | None = None) -> str:

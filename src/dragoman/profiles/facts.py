@@ -594,6 +594,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         str,
         Meta(description="form of the first 256 characters of its encrypted state (regular expression; empty: any)"),
     ] = ""
+    routed_state: Annotated[
+        bool, Meta(description="it takes state back with the route that a router put behind it (`….eyJ…`)")
+    ] = False
     reasoning_trusted: Annotated[bool, Meta(description="its own reasoning state is valid")] = True
     item_ids: Annotated[
         Mapping[str, str], Meta(description="how the ids of items begin: reasoning, call, message")

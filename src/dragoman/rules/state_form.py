@@ -45,6 +45,9 @@ _FERNET_FRAME = 57
 """Bytes of a Fernet token around its blocks of 16: version, time, vector and proof."""
 
 
+_ROUTE = re.compile(rb'\.eyJ[A-Za-z0-9_-]{1,600}"')
+"""What a router puts behind the state of the models that it asks: a dot, and in base64 an object that says whom."""
+_ROUTE_LONGEST = 605
 _NOT_OF_BLOCKS = frozenset({StateKind.THOUGHT, StateKind.ENCRYPTED})
 """Kinds of state for which clients mistake the signature of a thinking block."""
 _BLOCK = re.compile(rb"(?:\x08.)?\x12[\x80-\xff]*[\x00-\x7f]\x0a[\x80-\xff]*[\x00-\x7f]\x08.\x18\x02", re.DOTALL)
@@ -69,15 +72,20 @@ _LENGTH_FIRST = frozenset({"google-gemini-v1", "anthropic-claude-v1"})
 
 def can_be_real(state: Opaque, facts: Facts) -> bool:
     """Can the target have issued it, by its looks?"""
-    if state.kind in _NOT_OF_BLOCKS and _is_of_block(_plain(state.json)):
+    if state.kind == StateKind.DETAIL:
+        return _is_detail(state.json)
+    literal = _plain(state.json)
+    value = _without_route(literal)
+    if value is not literal and not facts.routed_state:
+        return False
+    if state.kind in _NOT_OF_BLOCKS and _is_of_block(value):
         return False
     if state.kind in _SIGNATURES:
-        return bool(facts.signature_skip) if state.json in _SKIPS else _is_signature(_plain(state.json))
+        return bool(facts.signature_skip) if state.json in _SKIPS else _is_signature(value)
     if state.kind == StateKind.ENCRYPTED:
-        value = _plain(state.json)
         own = not facts.state_pattern or _fits_pattern(value, facts.state_pattern)
         return own and len(value) - 2 >= _LEAST and not _is_damaged_token(value)
-    return state.kind != StateKind.DETAIL or _is_detail(state.json)
+    return True
 
 
 def holds_false_state(block: bytes) -> bool:
@@ -94,6 +102,12 @@ def _plain(literal: bytes) -> bytes:
     return literal.replace(b"\\/", b"/") if b"\\" in literal else literal
 
 
+def _without_route(literal: bytes) -> bytes:
+    """A JSON string without the route that a router put behind it."""
+    found = _ROUTE.search(literal, max(len(literal) - _ROUTE_LONGEST, 0))
+    return literal if found is None or found.end() != len(literal) else literal[: found.start()] + b'"'
+
+
 def _is_detail(entry: bytes) -> bool:
     """One entry of `reasoning_details`: its format says whose state it is."""
     try:
@@ -101,11 +115,11 @@ def _is_detail(entry: bytes) -> bool:
     except msgspec.MsgspecError:
         return True  # another form: its provider knows
     if detail.signature:
-        return _is_signature(quote(detail.signature))
+        return _is_signature(_without_route(quote(detail.signature)))
     if not detail.data:
         return True
-    state = quote(detail.data)
-    if len(detail.data) < _LEAST:
+    state = _without_route(quote(detail.data))
+    if len(state) - 2 < _LEAST:
         return False
     if detail.format in _LENGTH_FIRST and _is_cut(state):
         return False

@@ -26,7 +26,7 @@ from dragoman.emulators.chat.pairs import role
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.prompt_cache import AUTOMATIC
 from dragoman.emulators.provider import CachePolicy, EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
-from dragoman.emulators.signatures import mint
+from dragoman.emulators.signatures import mint, with_route
 from dragoman.emulators.usage import TokenUsage
 from dragoman.emulators.wire import make_id, render_sse_comment
 
@@ -120,7 +120,8 @@ def _details(request: ReceivedRequest, text: str) -> list[Any]:
         return [*shown, {"type": "reasoning.encrypted", "data": signature, "format": "google-gemini-v1", **shared}]
     if request.model.startswith("anthropic/"):
         claude = {"format": "anthropic-claude-v1", "index": 0}
-        return [{"type": "reasoning.text", "text": text, "signature": signature, **claude}]
+        routed = with_route(signature, f"{request.model}|anthropic")
+        return [{"type": "reasoning.text", "text": text, "signature": routed, **claude}]
     return [{"type": "reasoning.summary", "summary": text, "format": "unknown", "index": 0}]
 
 

@@ -16,7 +16,7 @@ from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.service import ChatRefusal, Check
 from dragoman.emulators.provider import ReceivedRequest
-from dragoman.emulators.signatures import check_signature, is_masked
+from dragoman.emulators.signatures import check_signature, is_masked, without_route
 from dragoman.emulators.wire import render_json
 
 _UPSTREAM_NAMES = {"google": "Google", "anthropic": "Anthropic", "mistralai": "Mistral", "openai": "OpenAI"}
@@ -222,7 +222,7 @@ def _is_valid(item: dict[str, Any], strict: bool) -> bool:
     for key in ("signature", "data"):
         value = item.get(key)
         # null means no signature: unsigned reasoning is common behind OpenRouter
-        if value is not None and check_signature("openrouter", value, strict) != "ok":
+        if value is not None and check_signature("openrouter", without_route(value), strict) != "ok":
             return False
     return True
 
