@@ -308,6 +308,20 @@ def test_A21_optional_is_nullable_in_strict_mode(case: str) -> None:
     assert strict.loses == "nothing"
 
 
+def test_an_empty_list_of_values_does_not_become_null_alone() -> None:
+    source = {"type": "object", "properties": {"a": {"type": "string", "enum": []}}}
+    strict = compile_schema(json.dumps(source).encode(), FORMS["openai-strict"])
+    assert json.loads(strict.json)["properties"] == {"a": {"type": ["string", "null"]}}
+
+
+@pytest.mark.parametrize("before", ["any", ["any", "null"], ["unknown", "null"]])
+def test_a_type_that_nobody_knows_does_not_become_null_alone(before: Any) -> None:
+    source = {"type": "object", "properties": {"a": {"type": before, "description": "Any."}}}
+    plain = compile_schema(json.dumps(source).encode(), FORMS["openai"])
+    assert json.loads(plain.json)["properties"] == {"a": {"description": "Any."}}
+    assert compile_schema(json.dumps(source).encode(), FORMS["openai-strict"]).loses == "content"
+
+
 def test_A21_required_is_omitted_when_empty() -> None:
     assert "required" not in outcome("anthropic-compatible", of(STR, required=[]))
     assert "required" not in outcome("gemini-proto", of(STR, required=["gone"]))

@@ -176,7 +176,8 @@ def _types(value: Any) -> Any:
         return type_name(value)
     known = [type_name(each) for each in value]
     listed = list(dict.fromkeys(name.lower() for name in known if name is not WRONG))
-    return listed or WRONG
+    only_null = listed == ["null"] and WRONG in known  # ["any", "null"] is not null alone
+    return WRONG if only_null or not listed else listed
 
 
 CHECKS: dict[str, Callable[[Any], Any]] = {

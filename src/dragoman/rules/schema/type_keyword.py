@@ -108,7 +108,7 @@ def with_null(node: Schema) -> Schema:
         named = list(kinds(node))
         out = {**node, "type": named if "null" in named else [*named, "null"]}
         values = listing(node, "enum")
-        return {**out, "enum": [*values, None]} if "enum" in node and None not in values else out
+        return {**out, "enum": [*values, None]} if values and None not in values else out
     if isinstance(node.get("anyOf"), list):
         return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
     if not node.keys() & {"$ref", "const", "oneOf", "allOf", "enum", "not"}:
