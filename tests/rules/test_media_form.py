@@ -42,6 +42,25 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("address", "media_type"),
+    [
+        ("https://www.youtube.com/watch?v=a", "video/mp4"),
+        ("https://youtu.be/a", "video/mp4"),
+        ("gs://bucket/a.pdf", "application/pdf"),
+        ("https://example.com/a", "application/*"),
+    ],
+)
+def test_a_file_of_no_type_gets_one_for_vertex_alone(address: str, media_type: str) -> None:
+    part = {"fileData": {"fileUri": address}}
+    asked = {"contents": [{"role": "user", "parts": [part, {"text": "What is it?"}]}]}
+    named = {"fileData": {"fileUri": address, "mimeType": media_type}}
+    done = sent(asked, "vertex/gemini-3-pro-preview", source="gemini")
+    assert done.json["contents"][0]["parts"][0] == named
+    assert done.changes == [("media-form", "/contents/0/parts/0", "nothing", False)]
+    assert sent(asked, "gemini/gemini-3-pro-preview", source="gemini").json == asked
+
+
 def body(part: dict[str, Any]) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": "Hi"}, {"role": "user", "content": [WORDS, part]}]}
 

@@ -55,6 +55,16 @@ STAND_INS: dict[str, tuple[Facts, str, str]] = {
 }
 
 
+def test_a_film_of_a_site_that_the_target_watches_stays() -> None:
+    film = {"type": "video_url", "video_url": {"url": "https://youtu.be/a"}}
+    other = {"type": "video_url", "video_url": {"url": "https://example.com/a.mp4"}}
+    done = sent({"messages": [{"role": "user", "content": [film, other]}]}, "gemini/gemini-3-pro-preview", source=CHAT)
+    kept, line = done.json["contents"][0]["parts"]
+    assert kept == {"fileData": {"fileUri": "https://youtu.be/a", "mimeType": "video/mp4"}}
+    assert line == {"text": "[video: https://example.com/a.mp4]"}
+    assert done.changes == [("refused-part", "/messages/0/content/1", "content", False)]
+
+
 @pytest.mark.parametrize("name", STAND_INS)
 def test_a_line_of_text_stands_in_for_media(name: str) -> None:
     known, part, line = STAND_INS[name]

@@ -225,6 +225,8 @@ class Plain(msgspec.Struct, frozen=True, gc=False):
 
 BESIDE = "images"
 """The shape of a picture of the model's that stands beside the content of its turn, in a list of its own."""
+UNTYPED = "untyped"
+"""The shape of a file that is given by its address without a media type."""
 
 
 class Media(Part, frozen=True, gc=False):

@@ -190,12 +190,16 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """In a tool's result."""
     schemes: tuple[str, ...] = ()
     """The schemes of the URLs that are taken; empty: any."""
+    sites: tuple[str, ...] = ()
+    """What URLs begin with that are taken, whatever `url` says."""
     stored_result: bool = False
     """A stored file inside a result, whatever `stored` says."""
     most: int = 0
     """How many of them a request may hold (0: any number)."""
 
     def takes_url(self, url: str) -> bool:
+        if url.startswith(self.sites):
+            return True
         return self.url is not REFUSES and (not self.schemes or url.partition(":")[0] in self.schemes)
 
 
@@ -385,6 +389,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         tuple[str, ...],
         Meta(
             description="further shapes of media: document_url, bare (a URL as text), untitled, headless (no data URL),"
+            " untyped (an address without a media type),"
             " sound_url (a sound as a data URL), images (beside the content)"
         ),
     ] = ("*",)

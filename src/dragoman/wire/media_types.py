@@ -50,6 +50,10 @@ _ENDINGS = {
 }
 
 
+_FILM_SITES = ("https://www.youtube.com/", "https://youtube.com/", "https://m.youtube.com/", "https://youtu.be/")
+"""What the addresses of films begin with that some models watch there. The address leads to a page, not to the film."""
+
+
 def usual_type(media_type: str) -> str:
     """The registered name of a type. People write `image/jpg`, `png`, capitals, and parameters that no provider asks
     for."""
@@ -91,7 +95,9 @@ def _is_text(content: bytes) -> bool:
 
 
 def type_of_url(url: str) -> str:
-    """The media type by the ending of a URL; empty if it is unknown."""
+    """The media type by the ending of a URL, or by its site; empty if it is unknown."""
+    if url.startswith(_FILM_SITES):
+        return "video/mp4"
     return _ENDINGS.get(url.partition("?")[0].rpartition(".")[2].lower(), "")
 
 

@@ -24,6 +24,7 @@ from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     NO_ID,
+    UNTYPED,
     Call,
     Extras,
     Inline,
@@ -631,7 +632,8 @@ def _parse_file(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
     name = blob.mimeType or ""
     kind = MediaKind.of(name or type_of_url(url))
     name = "" if name.endswith("/*") or name == type_of_url(url) else name
-    return _compose_media(kind, Stored(url, NAME, name) if _is_stored(url) else Remote(url, name), blob, unknown)
+    media = _compose_media(kind, Stored(url, NAME, name) if _is_stored(url) else Remote(url, name), blob, unknown)
+    return media if blob.mimeType else replace(media, wire_form=UNTYPED)
 
 
 def _compose_media(

@@ -15,6 +15,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
     NO_ID,
+    UNTYPED,
     Call,
     Extras,
     Inline,
@@ -327,7 +328,7 @@ def _render_media(part: Media, out: Pieces) -> None:
         out += (b'{"inlineData":{"mimeType":', quote(source.media_type), b',"data":', source.data)
         head = "inlineData."
     else:
-        _render_address(part.kind, source, out)
+        _render_address(part.kind, source, part.wire_form == UNTYPED, out)
         head = "fileData."
     if part.title is not None:
         out += (b',"displayName":', quote(part.title))
@@ -336,8 +337,11 @@ def _render_media(part: Media, out: Pieces) -> None:
     _end_object(part.extras, "", out)
 
 
-def _render_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> None:
-    """A file by its URI. A kind that neither media type nor URI shows is rendered as `image/*`."""
+def _render_address(kind: MediaKind, source: Remote | Stored, untyped: bool, out: Pieces) -> None:
+    """A file by its URI. A kind that neither media type nor URI shows is rendered as `image/*`.
+
+    `untyped`: the client gave no type, and none is written.
+    """
     if isinstance(source, Stored):
         if source.provider != NAME:
             raise Unrepresentable(f"a file stored at {source.provider or 'another provider'} in a Gemini content")
@@ -345,6 +349,8 @@ def _render_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> No
     else:
         uri = source.url
     out += (b'{"fileData":{"fileUri":', quote(uri))
+    if untyped:
+        return
     shown = type_of_url(uri)
     media_type = source.media_type or (shown if MediaKind.of(shown) is kind else "")
     if not media_type:
