@@ -47,6 +47,14 @@ def test_each_call_keeps_its_own_result() -> None:
     assert len(set(ids)) == 2
 
 
+@pytest.mark.parametrize("target", ["vllm/a", "sglang/a", "lmstudio/a"])
+def test_servers_that_do_not_read_functions_get_tools(target: str) -> None:
+    done = sent(OLD_BODY, target)
+    assert [tool["function"]["name"] for tool in done.json["tools"]] == ["f"]
+    assert not {"functions", "function_call"} & done.json.keys()
+    assert [turn["role"] for turn in done.json["messages"]] == ["user", "assistant", "tool"]
+
+
 def test_a_call_in_both_forms_stays_once() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
     asked = {**OLD[1], "tool_calls": [call]}

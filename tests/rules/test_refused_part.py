@@ -301,10 +301,14 @@ def test_mistral_has_no_spoken_answers() -> None:
     assert [change.rule for change in adapted.changes] == ["refused-part"]
 
 
-def test_a_provider_without_spoken_answers_gets_their_words() -> None:
+@pytest.mark.parametrize(
+    "target",
+    ["cerebras/llama-3.3-70b", "moonshot/kimi-k2.6", "qwen/qwen3-max", "deepseek/deepseek-chat", "perplexity/sonar"],
+)
+def test_a_provider_without_spoken_answers_gets_their_words(target: str) -> None:
     spoken = {"role": "assistant", "content": None, "audio": {"id": "audio_1", "transcript": "Good day."}}
     turns = [{"role": "user", "content": "Hi"}, spoken, {"role": "user", "content": "Go on"}]
-    done = sent({"messages": turns}, "cerebras/llama-3.3-70b")
+    done = sent({"messages": turns}, target)
     assert "audio_1" not in str(done.json)
     assert done.json["messages"][1]["content"] == "Good day."
     assert ("refused-part", "/messages/1/audio") in {entry[:2] for entry in done.changes}

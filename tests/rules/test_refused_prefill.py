@@ -39,6 +39,12 @@ def test_adapt_for_real_providers() -> None:
     assert sent({"messages": [HI, MARKED]}, "mistral/mistral-large-latest").json["messages"] == [HI, MARKED]
 
 
+def test_a_target_that_continues_nothing_gets_a_turn_of_the_user() -> None:
+    done = sent({"messages": [HI, MARKED]}, "perplexity/sonar")
+    assert done.json["messages"] == [HI, BEGUN, {"role": "user", "content": "Please continue."}]
+    assert [change[0] for change in done.changes] == ["refused-prefill", "trailing-assistant"]
+
+
 def test_mistral_takes_the_mark_on_the_last_turn_alone() -> None:
     early = sent({"messages": [HI, MARKED, HI, MARKED]}, "mistral/mistral-large-latest")
     assert early.json["messages"] == [HI, BEGUN, HI, MARKED]
