@@ -150,13 +150,27 @@ def test_thinking_of_claude_behind_a_router_goes_back_to_a_router(target: str, k
     assert (done.changes == []) is kept
 
 
-def test_thinking_of_gpt_goes_back_to_openrouter() -> None:
-    entry = {"type": "reasoning.encrypted", "data": text(TOKEN) + ROUTE, "format": "openai-responses-v1", "index": 0}
+@pytest.mark.parametrize(
+    ("model", "kept"),
+    [
+        ("anthropic/claude-fable-5", True),
+        ("anthropic/claude-5-fable-20260609", True),
+        ("anthropic/claude-fable-5:thinking", True),
+        ("openrouter/auto", True),
+        ("~anthropic/claude-latest", True),
+        ("anthropic/claude-fable-5.1", False),
+        ("anthropic/claude-opus-5", False),
+        ("openai/gpt-5.6-luna", False),
+        ("deepseek/deepseek-v4", False),
+    ],
+)
+def test_thinking_goes_back_to_the_model_on_the_route(model: str, kept: bool) -> None:
+    entry = {"type": "reasoning.text", "text": "Hm", "signature": text(CLAUDE) + ROUTE, "format": "anthropic-claude-v1"}
     answer = {"role": "assistant", "content": "Hi", "reasoning_details": [entry]}
     hi = {"role": "user", "content": "Hi"}
-    done = sent({"messages": [hi, answer, hi]}, "openrouter/openai/gpt-5.2")
-    assert done.json["messages"][1]["reasoning_details"] == [entry]
-    assert done.changes == []
+    done = sent({"messages": [hi, answer, hi]}, f"openrouter/{model}")
+    assert (done.json["messages"][1].get("reasoning_details") == [entry]) is kept
+    assert ("foreign-reasoning" in [change[0] for change in done.changes]) is not kept
 
 
 @given(st.binary(max_size=80), st.sampled_from(["signature", "encrypted_content", "reasoning_details"]))

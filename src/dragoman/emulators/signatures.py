@@ -17,6 +17,7 @@ _TAG = b"\x0a"
 _MAGIC = b"drgm\x01"
 _TAIL = b"\x01mgrd"
 _DIGEST = 16
+_SLUG = re.compile(rb'{"endpoint_slug":"(?P<model>[^"|]*)')
 _ROUTED = re.compile(r"(?P<signature>[^.]+)\.(?P<route>[\w-]{1,1000})")
 _PLACEHOLDERS = ("undefined", "null", "skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 
@@ -37,11 +38,14 @@ def with_route(signature: str, slug: str) -> str:
     return f"{signature}.{route.rstrip('=')}"
 
 
-def without_route(signature: object) -> object:
-    """The signature that stands before the route; what has none, as it is."""
+def split_route(signature: object) -> tuple[object, str]:
+    """The signature that stands before the route, and the model on it; empty if there is no route."""
     found = _ROUTED.fullmatch(signature) if isinstance(signature, str) else None
     route = decode_base64(found["route"]) if found is not None else None
-    return found["signature"] if found is not None and route and route.startswith(b'{"endpoint_slug":') else signature
+    named = _SLUG.match(route) if route is not None else None
+    if found is None or named is None:
+        return signature, ""
+    return found["signature"], named["model"].decode("utf-8", "replace")
 
 
 def check_signature(emulator: str, value: object, strict: bool = False, content: str | None = None) -> str:

@@ -8,13 +8,14 @@ knows.
 from __future__ import annotations
 
 import re
+from base64 import urlsafe_b64decode
 from binascii import a2b_base64
 
 import msgspec
 
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Opaque, StateKind
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Scope
 
 _SIGNATURES = frozenset({StateKind.SIGNATURE, StateKind.REDACTED, StateKind.THOUGHT})
 _SKIPS = frozenset(
@@ -48,6 +49,7 @@ _FERNET_FRAME = 57
 _ROUTE = re.compile(rb'\.eyJ[A-Za-z0-9_-]{1,600}"')
 """What a router puts behind the state of the models that it asks: a dot, and in base64 an object that says whom."""
 _ROUTE_LONGEST = 605
+_NUMBER = re.compile(r"\d")
 _NOT_OF_BLOCKS = frozenset({StateKind.THOUGHT, StateKind.ENCRYPTED})
 """Kinds of state for which clients mistake the signature of a thinking block."""
 _BLOCK = re.compile(rb"(?:\x08.)?\x12[\x80-\xff]*[\x00-\x7f]\x0a[\x80-\xff]*[\x00-\x7f]\x08.\x18\x02", re.DOTALL)
@@ -65,7 +67,14 @@ class _Detail(msgspec.Struct):
     format: str | None = None
 
 
+class _Route(msgspec.Struct):
+    """Whom a router asked: a model, a bar, and who serves it."""
+
+    endpoint_slug: str
+
+
 _DETAILS = msgspec.json.Decoder(_Detail)
+_ROUTES = msgspec.json.Decoder(_Route)
 _LENGTH_FIRST = frozenset({"google-gemini-v1", "anthropic-claude-v1"})
 """Formats of details whose data begins with its length. The bytes of others may begin with anything."""
 
@@ -73,7 +82,7 @@ _LENGTH_FIRST = frozenset({"google-gemini-v1", "anthropic-claude-v1"})
 def can_be_real(state: Opaque, facts: Facts) -> bool:
     """Can the target have issued it, by its looks?"""
     if state.kind == StateKind.DETAIL:
-        return _is_detail(state.json)
+        return _is_detail(state.json, facts)
     literal = _plain(state.json)
     value = _without_route(literal)
     if value is not literal and not facts.routed_state:
@@ -108,17 +117,38 @@ def _without_route(literal: bytes) -> bytes:
     return literal if found is None or found.end() != len(literal) else literal[: found.start()] + b'"'
 
 
-def _is_detail(entry: bytes) -> bool:
+def _is_of_other_model(literal: bytes, value: bytes, facts: Facts) -> bool:
+    """Does the route behind the value lead to a model that is not the target? Its name has the words of the target's in
+    any order, and more: `claude-5-fable-20260609` is `claude-fable-5`. A name without a number may mean any model."""
+    name = _words(facts.model.partition(":")[0])
+    if value is literal or facts.reasoning_scope is not Scope.MODEL or not _NUMBER.search(facts.model):
+        return False
+    route = literal[len(value) : -1]
+    try:
+        slug = _ROUTES.decode(urlsafe_b64decode(route + b"=" * (-len(route) % 4))).endpoint_slug
+    except (ValueError, msgspec.MsgspecError):
+        return False
+    return not name <= _words(slug.partition("|")[0])
+
+
+def _words(model: str) -> frozenset[str]:
+    return frozenset(model.lower().rpartition("/")[2].replace(".", "-").split("-"))
+
+
+def _is_detail(entry: bytes, facts: Facts) -> bool:
     """One entry of `reasoning_details`: its format says whose state it is."""
     try:
         detail = _DETAILS.decode(entry)
     except msgspec.MsgspecError:
         return True  # another form: its provider knows
+    literal = quote(detail.signature or detail.data or "")
+    state = _without_route(literal)
+    if _is_of_other_model(literal, state, facts):
+        return False
     if detail.signature:
-        return _is_signature(_without_route(quote(detail.signature)))
+        return _is_signature(state)
     if not detail.data:
         return True
-    state = _without_route(quote(detail.data))
     if len(state) - 2 < _LEAST:
         return False
     if detail.format in _LENGTH_FIRST and _is_cut(state):

@@ -136,7 +136,10 @@ LESSONS: tuple[Lesson, ...] = (
         "signature-refused",
         r"thought signature is not valid|(corrupted|invalid) thought signature|"
         r"invalid .?(signature|data).? in .?(redacted_)?thinking|encrypted content .{1,200}? could not be verified|"
-        r"blocks in the latest assistant message cannot be modified|" + _UNDECRYPTED,
+        r"blocks in the latest assistant message cannot be modified|thought_signature is invalid|"
+        r"signature in the reasoningcontent block .{1,80}? is invalid|reasoningcontent\.reasoningtext\.signature field|"
+        r"payloads can only be replayed to the endpoint|encrypted_content.? was not issued to this caller|"
+        r"encrypted content missing recognized prefix|encrypted reasoning was created for a different|" + _UNDECRYPTED,
         fixed(reasoning_trusted=False),
         lasting=False,
     ),

@@ -16,7 +16,7 @@ from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.service import ChatRefusal, Check
 from dragoman.emulators.provider import ReceivedRequest
-from dragoman.emulators.signatures import check_signature, is_masked, without_route
+from dragoman.emulators.signatures import check_signature, is_masked, split_route
 from dragoman.emulators.wire import render_json
 
 _UPSTREAM_NAMES = {"google": "Google", "anthropic": "Anthropic", "mistralai": "Mistral", "openai": "OpenAI"}
@@ -206,25 +206,31 @@ _UPSTREAM_CHECKS: dict[str, UpstreamCheck] = {
 
 
 def signature_check(strict: bool) -> Check:
-    """Signatures of returned reasoning are this emulator's own, and unaltered."""
+    """Signatures of returned reasoning are this emulator's own and unaltered, and of the model that is asked."""
 
     def check(request: ReceivedRequest) -> None:
         for at, message in enumerate(request.body["messages"]):
             details = message.get("reasoning_details")
             for item in details if isinstance(details, list) else ():
-                if isinstance(item, dict) and not _is_valid(item, strict):
-                    raise _signature_refusal(request.model, at)
+                for key in ("signature", "data") if isinstance(item, dict) else ():
+                    _check_proof(item.get(key), request.model, at, strict)
 
     return check
 
 
-def _is_valid(item: dict[str, Any], strict: bool) -> bool:
-    for key in ("signature", "data"):
-        value = item.get(key)
-        # null means no signature: unsigned reasoning is common behind OpenRouter
-        if value is not None and check_signature("openrouter", without_route(value), strict) != "ok":
-            return False
-    return True
+def _check_proof(value: object, model: str, at: int, strict: bool) -> None:
+    if value is None:
+        return  # unsigned reasoning is common behind OpenRouter
+    signature, made_by = split_route(value)
+    if made_by and made_by != model:
+        sentence = (
+            "Your request contains encrypted reasoning or compaction content that was produced under a different model."
+            " Encrypted payloads can only be replayed to the endpoint that created them. Send this conversation to the"
+            " original model, or start a new conversation without the encrypted items."
+        )
+        raise ChatRefusal(404, sentence, more={"metadata": {"pinned_endpoint_slug": made_by}})
+    if check_signature("openrouter", signature, strict) != "ok":
+        raise _signature_refusal(model, at)
 
 
 def _signature_refusal(model: str, at: int) -> ChatRefusal:
