@@ -211,6 +211,52 @@ CONTEXT = [
     ("Please reduce the length of the messages or completion.", None, None),
     ("invalid params, context window exceeds limit", None, None),
     ("tokens to keep from the initial prompt is greater than the context length", None, None),
+    ("Input length 131393 exceeds the maximum allowed input length of 131040 tokens.", 131393, 131040),
+    ("Input length (265330) exceeds model's maximum context length (262144).", 265330, 262144),
+    (
+        "Unable to submit request because the input token count is 32825 but model only supports up to 32768. Reduce"
+        " the input token count and try again.",
+        32825,
+        32768,
+    ),
+    ("Too many input tokens. Max input tokens: 128000, request input token count: 140000", 140000, 128000),
+    ("the number of input tokens 9000 cannot exceed the total tokens limit 8192 for this model", 9000, 8192),
+    ("prompt token count of 202345 exceeds the limit of 128000", 202345, 128000),
+    ("Prompt has 256468 tokens, but the configured context size is 256000 tokens", 256468, 256000),
+    ("The decoder prompt (length 12324) is longer than the maximum model length of 8192.", 12324, 8192),
+    ("input is longer than the maximum model length of 32768", None, 32768),
+    (
+        "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context"
+        " length of only 4096 tokens, which is not enough.",
+        9000,
+        4096,
+    ),
+    (
+        "5021: The estimated number of input and maximum output tokens (8810) exceeded this model context window limit"
+        " (8192)",
+        8810,
+        8192,
+    ),
+    (
+        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 280000 tokens.",
+        280000,
+        272000,
+    ),
+    ("max_total_tokens (53000) must be less than or equal to max_seq_len (32768)", 53000, 32768),
+    (
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4500 `inputs` tokens and"
+        " 512 `max_new_tokens`",
+        4500,
+        4096,
+    ),
+    ("Request body too large for gpt-4o model. Max size: 8000 tokens.", None, 8000),
+    ("max_tokens must be at least 1, got -46771. (parameter=max_tokens, value=-46771)", None, None),
+    ("Prompt exceeds max length", None, None),
+    ("Input token length too long", None, None),
+    ("tokens in request more than max tokens allowed", None, None),
+    ("Total tokens of image and text exceed max message tokens. Request id: 1", None, None),
+    ("Context size has been exceeded.", None, None),
+    ("Your messages exceed the model's maximum context length", None, None),
 ]
 
 
@@ -219,6 +265,21 @@ def test_a_context_that_is_too_long_and_its_numbers(message: str, tokens: int | 
     """D12."""
     failure = parse_failure(400, {}, wrapped(message=message))
     assert (failure.kind, failure.tokens, failure.limit) == (Kind.CONTEXT_LENGTH, tokens, limit)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens: 100000000 > 128000, which is the maximum allowed number of output tokens for claude-sonnet-5",
+        "max_tokens must be at least 1, got -1",
+        "max_tokens must be at least 1, got 0",
+        "Invalid 'user': string too long. Expected a string with maximum length 64, but got a string with length 90.",
+        "messages.0.content.0.image.source.base64: image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes",
+        "tools: maximum number of items 128 exceeded",
+    ],
+)
+def test_other_limits_are_no_context_length(message: str) -> None:
+    assert parse_failure(400, {}, wrapped(message=message)).kind is not Kind.CONTEXT_LENGTH
 
 
 def test_a_rate_limit_that_speaks_of_tokens_is_no_context_length() -> None:
