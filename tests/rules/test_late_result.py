@@ -13,6 +13,7 @@ from dragoman.rules.pair.late_result import late_result
 LATE = facts(late_result="refuses", result_order="accepts")
 ORDER = facts(late_result="accepts", result_order="refuses")
 APART = facts(late_result="refuses", result_order="accepts", calls_apart="accepts")
+WORDLESS = facts(late_result="refuses", result_order="accepts", calls_apart="accepts", text_after_call="refuses")
 
 REPAIRS: dict[str, tuple[Facts, str, str, list[str]]] = {
     "after a user turn": (
@@ -50,6 +51,18 @@ REPAIRS: dict[str, tuple[Facts, str, str, list[str]]] = {
         "user: Hi\ncall f(a) {}\n\ncall f(b) {}\nresult b: 2\nresult a: 1",
         "user: Hi\ncall f(a) {}\n\ncall f(b) {}\nresult a: 1\nresult b: 2",
         ["/messages/4", "/messages/3"],
+    ),
+    "of a call that words of the next message follow": (
+        WORDLESS,
+        "user: Hi\ncall f(a) {}\n\nassistant: And\ncall f(b) {}\nresult a: 1\nresult b: 2",
+        "user: Hi\ncall f(a) {}\nresult a: 1\nassistant: And\ncall f(b) {}\nresult b: 2",
+        ["/messages/3"],
+    ),
+    "of calls in two messages that words of the third follow": (
+        WORDLESS,
+        "user: Hi\ncall f(a) {}\n\ncall f(b) {}\n\nassistant: And\ncall f(c) {}\nresult a: 1\nresult b: 2\nresult c: 3",
+        "user: Hi\ncall f(a) {}\n\ncall f(b) {}\nresult a: 1\nresult b: 2\nassistant: And\ncall f(c) {}\nresult c: 3",
+        ["/messages/4", "/messages/5"],
     ),
 }
 

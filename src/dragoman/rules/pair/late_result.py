@@ -23,7 +23,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot, pair
-from dragoman.conversation.parts import Part, Result
+from dragoman.conversation.parts import Call, Part, Result, Text
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -70,13 +70,28 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _find_ends(messages: tuple[Message, ...], facts: Facts) -> list[int]:
-    """For each message the one that ends its turn: the last of the model's in a row if they count as one."""
+    """For each message the one that ends its turn: the last of the model's in a row if they count as one.
+
+    Calls that words follow end a turn of their own, for a target that takes no words after a call.
+    """
     ends = list(range(len(messages)))
-    if facts.calls_apart is Stance.ACCEPTS:
-        for at in range(len(messages) - 2, -1, -1):
-            if messages[at].role is messages[at + 1].role is Role.ASSISTANT:
-                ends[at] = ends[at + 1]
+    if facts.calls_apart is not Stance.ACCEPTS:
+        return ends
+    has_words = False
+    for at in range(len(messages) - 2, -1, -1):
+        if not messages[at].role is messages[at + 1].role is Role.ASSISTANT:
+            has_words = False
+            continue
+        has_words = has_words or _has(messages[at + 1], Text)
+        if has_words and facts.text_after_call is Stance.REFUSES and _has(messages[at], Call):
+            has_words = False
+        else:
+            ends[at] = ends[at + 1]
     return ends
+
+
+def _has(message: Message, kind: type[Part]) -> bool:
+    return any(type(part) is kind for part in message.parts)
 
 
 def _find_order(answers: dict[Spot, Spot], ends: list[int]) -> dict[Spot, int]:
