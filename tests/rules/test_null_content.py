@@ -115,3 +115,20 @@ def test_several_thoughts_are_no_content_either() -> None:
     done = sent({"messages": [hi, cut, hi]}, "xai/grok-4")
     assert done.json["messages"] == [hi, hi]
     assert done.changes == [("null-content", "/messages/1", "metadata", False)]
+
+
+@pytest.mark.parametrize("target", ["gemini/gemini-3-pro-preview", "vertex/gemini-2.5-flash"])
+def test_a_content_of_no_parts_beside_another_of_the_model_goes(target: str) -> None:
+    """An agent that asks again after an empty answer keeps both."""
+    hi, said = {"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Good day."}]}
+    done = sent({"contents": [hi, {"role": "model", "parts": []}, said, hi]}, target, source="gemini")
+    assert done.json["contents"] == [hi, said, hi]
+    assert done.changes == [("null-content", "/contents/1", "nothing", False)]
+
+
+def test_minimax_gets_no_user_turn_without_content() -> None:
+    hi = {"role": "user", "content": "Hi"}
+    done = sent(
+        {"messages": [hi, {"role": "assistant", "content": "Hello"}, {"role": "user", "content": []}]}, "minimax/a"
+    )
+    assert done.json["messages"][2] == {"role": "user", "content": "(empty)"}

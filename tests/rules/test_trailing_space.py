@@ -18,6 +18,16 @@ def test_it_is_cut_off(space: str) -> None:
     assert done.conversation.messages[0] is done.ask.conversation.messages[0]
 
 
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [("One\\u0020\n+ \\u0020\n+ \\n", "One"), ("One\n+ \\u0020", "One"), ("\\u0020", "")],
+)
+def test_a_text_of_white_space_alone_goes(said: str, left: str) -> None:
+    done = run(trailing_space, f"user: Hi\nassistant: {said}", REFUSES)
+    assert [part.text for part in done.conversation.messages[1].parts] == [left]  # type: ignore[attr-defined]
+    assert [(loses, made) for _, loses, made in done.changes] == [("nothing", False)]
+
+
 UNTOUCHED = {
     "no space": ("user: Hi\nassistant: One", REFUSES),
     "space in a turn before the last": ("user: Hi\nassistant: One\\u0020\nuser: B", REFUSES),

@@ -387,11 +387,13 @@ def _join_turns(messages: list[ObservedMessage]) -> list[ObservedMessage]:
 
 
 def _continues(one: ObservedMessage, after: ObservedMessage) -> bool:
-    """Whether a message is of the same turn as the one before it."""
+    """Whether a message is of the same turn as the one before it. A content without parts is nobody's piece."""
     if one.message.at == after.message.at:
         return True
     marks = (one.message.extras, after.message.extras)
     if one.message.role is after.message.role is ASSISTANT:
+        if not one.message.parts or not after.message.parts:
+            return False
         return marks == (None, None) and not any(type(part) is Result for part in after.message.parts)
     return one.code == after.code == "t" and all(extras is None or extras.fields == _NO_ROLE for extras in marks)
 

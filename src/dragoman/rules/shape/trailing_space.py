@@ -22,6 +22,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.rewriting import Parts
 from dragoman.rules.rule import rule
 
 
@@ -33,10 +34,21 @@ from dragoman.rules.rule import rule
 )
 def trailing_space(conversation: Conversation, context: Context) -> Rewrite:
     message = conversation.messages[-1]
-    last = message.parts[-1] if message.parts else None
-    if type(last) is not Text or last.text == last.text.rstrip():
+    parts = _cut(message.parts)
+    if parts is message.parts:
         return Rewrite(conversation)
-    cut = replace(last, literal=quote(last.text.rstrip()))
-    note = Note("cut off the white space at its end", message, last, before=last, after=cut)
-    messages = (*conversation.messages[:-1], replace(message, parts=(*message.parts[:-1], cut)))
-    return Rewrite(replace(conversation, messages=messages), (note,))
+    note = Note("cut off the white space at its end", message, message.parts[-1], before=message.parts, after=parts)
+    return Rewrite(
+        replace(conversation, messages=(*conversation.messages[:-1], replace(message, parts=parts))), (note,)
+    )
+
+
+def _cut(parts: Parts) -> Parts:
+    """The parts without white space at the end: a text of nothing else goes, if it is not all that there is."""
+    last = parts[-1] if parts else None
+    if type(last) is not Text or last.text == last.text.rstrip():
+        return parts
+    words = last.text.rstrip()
+    if words or len(parts) == 1:
+        return (*parts[:-1], replace(last, literal=quote(words)))
+    return _cut(parts[:-1])
