@@ -33,7 +33,11 @@ def test_all_tools_go_and_the_history_stays() -> None:
     assert done.json["messages"] == MESSAGES
     assert done.json["temperature"] == 1
     assert not {"tools", "tool_choice", "parallel_tool_calls"} & done.json.keys()
-    assert done.changes == [("/tools", "content", False), ("/tool_choice", "metadata", False)]
+    assert done.changes == [
+        ("/tools", "content", False),
+        ("/tool_choice", "metadata", False),
+        ("/parallel_tool_calls", "nothing", False),
+    ]
     assert done.conversation.messages is done.ask.conversation.messages
 
 

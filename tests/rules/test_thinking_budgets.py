@@ -148,3 +148,21 @@ def test_a_budget_of_nothing_turns_thinking_off(target: str, source: SourceName,
     done = adapt(body, target=target, source=source)
     assert done.json["thinking"] == {"type": "disabled"}
     assert [change.rule for change in done.changes] == ["thinking-form"]
+
+
+@pytest.mark.parametrize(
+    ("target", "asked"),
+    [
+        ("openrouter/anthropic/claude-sonnet-4.5", {"enabled": False}),
+        ("openrouter/google/gemini-3-pro-preview", {"effort": "low"}),
+    ],
+)
+def test_a_limit_of_one_token_leaves_no_room_for_a_budget(target: str, asked: Wire) -> None:
+    body = {"messages": HI, "max_tokens": 1, "thinking": {"type": "enabled", "budget_tokens": 1024}}
+    assert adapt(body, target=target, source="anthropic").json["reasoning"] == asked
+
+
+def test_an_effort_is_worth_no_budget_of_nothing() -> None:
+    body = {"messages": HI, "max_tokens": 1, "reasoning_effort": "high"}
+    done = adapt(body, target="qwen/qwen3-max", source="openai-chat").json
+    assert (done["enable_thinking"], "thinking_budget" in done) == (False, False)

@@ -248,3 +248,11 @@ def test_a_choice_in_the_form_of_the_other_api_keeps_its_tools() -> None:
     flat = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
     assert done.json["tool_choice"] == flat
     assert sent({"messages": [HI], "tools": [TOOL], "tool_choice": flat}, "openai/gpt-4o").json["tool_choice"] == nested
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_tools_of_which_none_may_be_called_take_their_settings_along(parallel: bool) -> None:
+    body = {"messages": [HI], "tools": [TOOL], "tool_choice": "none", "parallel_tool_calls": parallel}
+    done = sent(body, "zai/glm-5.3", source=CHAT)
+    assert not {"tools", "tool_choice", "parallel_tool_calls"} & done.json.keys()
+    assert ("tool-choice-form", "/parallel_tool_calls", "nothing", False) in done.changes

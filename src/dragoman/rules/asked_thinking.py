@@ -90,7 +90,7 @@ def _bound(tokens: int, settings: Settings, facts: Facts) -> int | None:
     limit = _limit(settings, facts)
     if limit is not None and facts.budget_below_limit:
         tokens = min(tokens, limit - 1)
-    return None if tokens < facts.budget_min else tokens
+    return None if tokens < max(facts.budget_min, 1) else tokens
 
 
 def _limit(settings: Settings, facts: Facts) -> int | None:
@@ -245,20 +245,21 @@ def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
     if thinking.adaptive:
         thinking = replace(thinking, adaptive=False)
     if is_off(thinking):
-        mandatory = facts.thinking_off is Stance.REFUSES
-        return Thinking(effort=Effort.LOW, visible=thinking.visible) if mandatory else thinking
+        return _switch_off(thinking, facts) if facts.thinking_off is Stance.REFUSES else thinking
     if thinking.budget is not None and thinking.budget < 0:
         thinking = replace(thinking, budget=None, on=True)
     if thinking.budget is not None:
         tokens = _bound(thinking.budget, settings, facts)
-        return _switch_off(thinking) if tokens is None else replace(thinking, budget=tokens)
+        return _switch_off(thinking, facts) if tokens is None else replace(thinking, budget=tokens)
     if facts.budget_min and settings.max_tokens is not None and settings.max_tokens <= facts.budget_min:
-        return _switch_off(thinking)  # no budget fits below the limit
+        return _switch_off(thinking, facts)  # no budget fits below the limit
     return thinking
 
 
-def _switch_off(thinking: Thinking) -> Thinking:
-    """No thinking, in the client's own field if that has a switch."""
+def _switch_off(thinking: Thinking, facts: Facts) -> Thinking:
+    """No thinking, in the client's own field if that has a switch. A model that always thinks is asked for little."""
+    if facts.thinking_off is Stance.REFUSES:
+        return Thinking(effort=Effort.LOW, visible=thinking.visible)
     return Thinking(on=False, wire_form=thinking.wire_form if "reasoning" in thinking.wire_form.split() else "")
 
 

@@ -33,6 +33,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
+NO_PARALLEL = Note("left out parallel_tool_calls without tools", key="parallel_tool_calls", loses=Loss.NOTHING)
 ODD_SPELLINGS = ("any", "typeless")
 """Spellings of a choice that are one vendor's own; they mean what the dialect says in its own words."""
 
@@ -60,9 +61,7 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
             )
         if settings.parallel_tool_calls is not None:
             changes["parallel_tool_calls"] = None
-            notes.append(
-                Note("left out parallel_tool_calls without tools", key="parallel_tool_calls", loses=Loss.NOTHING)
-            )
+            notes.append(NO_PARALLEL)
         return rewrite_settings(conversation, notes, **changes)
     if choice is None:
         return Rewrite(conversation)
@@ -101,7 +100,11 @@ def _find_called(conversation: Conversation, facts: Facts) -> set[str]:
 
 def _without_tools(done: Rewrite) -> Rewrite:
     note = Note("left out the tools, of which none may be called", key="tools", before=done.conversation.tools)
-    return Rewrite(replace(done.conversation, tools=()), (*done.notes, note))
+    settings = done.conversation.settings
+    if settings.parallel_tool_calls is None:
+        return Rewrite(replace(done.conversation, tools=()), (*done.notes, note))
+    settings = replace(settings, parallel_tool_calls=None)
+    return Rewrite(replace(done.conversation, tools=(), settings=settings), (*done.notes, note, NO_PARALLEL))
 
 
 def _stands_for_some(choice: ToolChoice, formed: ToolChoice | None) -> bool:

@@ -23,6 +23,8 @@ from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
+NO_PARALLEL = Note("left out parallel_tool_calls without tools", key="parallel_tool_calls", loses=Loss.NOTHING)
+
 
 @rule(
     "refused-tools",
@@ -40,4 +42,6 @@ def refused_tools(conversation: Conversation, context: Context) -> Rewrite:
     if chosen is not None and chosen != choice:
         did = "left out the choice among them"
         notes.append(Note(did, key="tool_choice", loses=Loss.METADATA, before=chosen, after=choice))
+    if conversation.settings.parallel_tool_calls is not None:
+        notes.append(NO_PARALLEL)
     return Rewrite(replace(conversation, tools=(), settings=settings), tuple(notes))
