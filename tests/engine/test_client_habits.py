@@ -6,6 +6,8 @@ from typing import Any
 
 import orjson
 import pytest
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat import ChatCompletionChunk
 from tests.judges import judge
 from tests.targets import split
 
@@ -53,6 +55,33 @@ def test_responses_has_no_name_on_a_message() -> None:
     done = sent(items({**HI, "name": "bob"}), RESPONSES)
     assert b"bob" not in done.body
     assert reported(done) == [("stray-field", "/input/1")]
+
+
+def helped(*deltas: Wire) -> Wire:
+    """The message that OpenAI's stream helper makes of an answer whose chunks all say the role."""
+    helper = ChatCompletionStreamState()
+    for delta in deltas:
+        choice = {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": None}
+        chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+        helper.handle_chunk(ChatCompletionChunk.model_validate(chunk))
+    return helper.current_completion_snapshot.choices[0].message.to_dict()
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["openai/gpt-4o", "openrouter/openai/gpt-4o", "openai-compatible/m", "vllm/m", "anthropic/claude-opus-4-8"],
+)
+def test_a_role_that_a_stream_helper_has_joined(target: str) -> None:
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    calling = helped({"content": "Let me "}, {"content": "look."}, {"tool_calls": [call]})
+    spoken = helped({"content": "A "}, {"content": "lake."})
+    assert (calling["role"], spoken["role"]) == ("assistant" * 3, "assistant" * 2)
+    result = {"role": "tool", "tool_call_id": "c1", "content": "a lake"}
+    tool = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
+    done = sent(asked(calling, result, spoken, HI, tools=[tool]), target)
+    assert [turn["role"] for turn in done.json["messages"]].count("assistant") == 2
+    assert b"assistantassistant" not in done.body
+    assert {("off-schema", "/messages/1/role"), ("off-schema", "/messages/3/role")} <= set(reported(done))
 
 
 @pytest.mark.parametrize("named", [{"name": "place"}, {}])

@@ -60,6 +60,7 @@ class Miss(StrEnum):
     CALL = "call-form", "wrote a call as its dialect does"
     ID = "missing-id", "gave the id that the order of calls and results tells"
     ROLE = "role-name", "gave the role that is meant"
+    JOINED_ROLE = "joined-role", "gave the role that a client joined out of the pieces of a stream"
     PART = "part-form", "wrote a part as its dialect does"
     CONTENT = "content-form", "wrote the content as its dialect does"
     RESULT = "result-form", "wrote the result of a call as its dialect does"

@@ -54,6 +54,8 @@ _BEGINNINGS = (b"{", b'"')
 """Letters that parts of any dialect begin with."""
 _CLASSES = {"HumanMessage": "human", "AIMessage": "ai", "SystemMessage": "system", "ToolMessage": "tool"}
 """LangChain's classes of messages, each with the type that it gives them."""
+_JOINED = re.compile(r"(assistant|model)\1+")
+"""A role as stream helpers make it that join what a server says in every chunk (OpenAI's, 3.51)."""
 _MISSING = re.compile(r"missing required field `(\w+)`")
 
 
@@ -320,6 +322,9 @@ class TurnReader:
         if not named:
             self._log.note(Miss.ROLE)
             return _guess_role(fields), ""
+        if _JOINED.fullmatch(named):
+            self._log.note(Miss.JOINED_ROLE, "/role")
+            return ASSISTANT, ""
         role = ROLES.get(named.lower())
         if role is None:
             return USER, named
