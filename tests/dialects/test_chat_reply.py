@@ -276,6 +276,31 @@ USAGE = [
         (10, 5, 4, 6, 0),
     ),
     (
+        "cache writes of DashScope",
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 5,
+            "total_tokens": 15,
+            "prompt_tokens_details": {
+                "cached_tokens": 0,
+                "cache_creation_input_tokens": 6,
+                "cache_creation": {"ephemeral_5m_input_tokens": 6},
+                "cache_type": "ephemeral",
+            },
+        },
+        (10, 5, 0, 6, 0),
+    ),
+    (
+        "cache writes of New API",
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 5,
+            "total_tokens": 15,
+            "prompt_tokens_details": {"cached_tokens": 4, "cached_creation_tokens": 6},
+        },
+        (10, 5, 4, 6, 0),
+    ),
+    (
         "thinking outside the output",
         {
             "prompt_tokens": 10,
@@ -567,6 +592,12 @@ def test_tokens_are_counted_alike_with_and_without_the_rest(usage: object) -> No
         {"prompt_tokens": 3, "completion_tokens": 4},
         {"prompt_tokens": -3, "completion_tokens": 4.0, "total_tokens": None},
         {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13, "prompt_cache_hit_tokens": 5},
+        {
+            "prompt_tokens": 9,
+            "completion_tokens": 4,
+            "total_tokens": 13,
+            "prompt_tokens_details": {"cache_creation_input_tokens": 5},
+        },
         {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13, "prompt_tokens_details": None},
         {},
         [],

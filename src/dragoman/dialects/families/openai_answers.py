@@ -86,6 +86,19 @@ def count_in(usage: Mapping[str, Any], key: str) -> int:
     return token_count(usage.get(key))
 
 
+_WRITTEN_IN_ORDER = (
+    "cache_write_tokens",
+    "cache_creation_input_tokens",  # DashScope
+    "cached_creation_tokens",  # New API
+    "cache_creation_tokens",  # LiteLLM
+)
+
+
+def cache_written_in(details: Mapping[str, Any]) -> int:
+    """The tokens written to a cache, among the details of the input."""
+    return next((count for key in _WRITTEN_IN_ORDER if (count := count_in(details, key))), 0)
+
+
 def details_in(usage: Mapping[str, Any], key: str) -> dict[str, Any]:
     found = usage.get(key)
     return found if isinstance(found, dict) else {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.conversation.events import (
     CallDelta,
@@ -31,7 +31,7 @@ from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import CONTENT_FIELD, Extras, Inline, Json, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import MOST_TOKENS, Stop, Usage
 from dragoman.dialects.families.begun_calls import OBJECT, BegunCall
-from dragoman.dialects.families.openai_answers import count_in, details_in, other_counts
+from dragoman.dialects.families.openai_answers import cache_written_in, count_in, details_in, other_counts
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.reasoning import ENCRYPTED, ReasoningEntry, ThinkTags, parse_entries, parse_signature
 from dragoman.dialects.openai_chat.schema import (
@@ -722,7 +722,7 @@ def parse_usage(raw: bytes) -> Usage | None:
     cached = count_in(inputs, "cached_tokens")
     if not cached and not _CACHED.isdisjoint(counts):
         cached = next((count for key in _CACHED_IN_ORDER if (count := count_in(counts, key))), 0)
-    written = count_in(inputs, "cache_write_tokens") or count_in(counts, "cache_creation_input_tokens")
+    written = cache_written_in(inputs) or count_in(counts, "cache_creation_input_tokens")
     entered = count_in(counts, "prompt_tokens") or count_in(counts, "input_tokens")
     output = count_in(counts, "completion_tokens") or count_in(counts, "output_tokens")
     audio = count_in(inputs, "audio_tokens")
@@ -743,6 +743,9 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 class _InputDetails(msgspec.Struct, frozen=True, gc=False):
     cached_tokens: _Count = 0
     cache_write_tokens: _Count = 0
+    cache_creation_input_tokens: UnsetType = UNSET
+    cached_creation_tokens: UnsetType = UNSET
+    cache_creation_tokens: UnsetType = UNSET
     audio_tokens: _Count = 0
 
 

@@ -31,7 +31,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, MediaKind, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.families.openai_answers import count_in, details_in, other_counts
+from dragoman.dialects.families.openai_answers import cache_written_in, count_in, details_in, other_counts
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_state
 from dragoman.dialects.shared.raw_json import (
@@ -599,5 +599,5 @@ def parse_usage(raw: bytes) -> Usage | None:
     uncounted = count_in(counts, "total_tokens") - entered - output
     if reasoning and uncounted == reasoning:
         output += uncounted
-    cached, written = count_in(inputs, "cached_tokens"), count_in(inputs, "cache_write_tokens")
+    cached, written = count_in(inputs, "cached_tokens"), cache_written_in(inputs)
     return Usage(entered, output, cached, written, reasoning, other_counts(counts, _KNOWN, _KNOWN_DETAILS, NAME))
