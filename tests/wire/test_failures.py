@@ -171,6 +171,105 @@ KINDS = [
 ]
 
 
+SAYS: list[tuple[Kind, list[tuple[int, str, dict[str, Any]]]]] = [
+    (
+        Kind.QUOTA,
+        [
+            (400, "You have reached your specified API usage limits. You will regain access on 2026-04-01.", {}),
+            (400, "You're out of extra usage. Add more at claude.ai/settings/usage and keep going.", {}),
+            (400, "Third-party apps now draw from your extra usage, not your plan limits.", {}),
+            (429, "Extra usage is required for long context requests.", {"type": "rate_limit_error"}),
+            (429, "[1113][Insufficient balance or no resource package.]", {"type": "rate_limit_error"}),
+            (429, "余额不足或无可用资源包,请充值。", {"code": "1113"}),
+            (429, "已达到 5 小时的使用上限。您的限额将在 2026-08-25 07:41:44 重置。", {"code": "1308"}),
+            (429, "Usage limit reached for 5 hour. Your limit will reset at 2026-09-04 19:01:25", {"code": "1308"}),
+            (429, "You have exceeded the 5-hour usage quota. It will reset at 2026-07-30 16:11:46 +0800 CST.", {}),
+            (403, "You've reached your usage limit for this billing cycle.", {"type": "permission_error"}),
+            (403, "You have either run out of available resources or do not have an active Grok subscription.", {}),
+            (400, "The free tier of the model has been exhausted.", {}),
+            (403, "The free tier of the model has been exhausted.", {"code": "AllocationQuota.FreeTierOnly"}),
+            (429, "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 requests", {"code": 429}),
+            (429, "Rate limit exceeded. Please try again later.", {"type": "FreeUsageLimitError"}),
+            (429, "Free usage exceeded, add credits https://opencode.ai/zen", {}),
+            (429, "you've reached your hourly usage limit, please wait or upgrade to continue", {}),
+            (429, "you (ae2055838) have reached your session usage limit, upgrade for higher limits", {}),
+            (429, "Too many tokens per day, please wait before trying again.", {"type": "ThrottlingException"}),
+            (404, "Model 'x' requires available credits. Your account balance is too low to use paid models", {}),
+            (402, "API key USD spend limit exceeded.", {}),
+            (429, "You have no quota", {"code": "quota_exceeded"}),
+            (
+                429,
+                "Individual quota reached. Resets in 9h22m20s.",
+                {"status": "RESOURCE_EXHAUSTED", "details": [{"reason": "QUOTA_EXHAUSTED"}]},
+            ),
+        ],
+    ),
+    (
+        Kind.RATE_LIMIT,
+        [
+            (500, "ResourceExhausted: Worker local total request limit reached (32/32)", {}),
+            (400, "Upstream error from Alibaba: Request rate increased too quickly.", {}),
+            (429, "This request would exceed your account's rate limit.", {"type": "rate_limit_error"}),
+            (429, "Too many tokens, please wait before trying again.", {"type": "ThrottlingException"}),
+            (429, "You exceeded your current quota. Please retry in 11.6s.", {"status": "RESOURCE_EXHAUSTED"}),
+            (429, "Rate limit reached on tokens per day (TPD). Please try again in 9m38.016s.", {"type": "tokens"}),
+            (429, "Sorry, you have exceeded your Copilot token usage.", {"code": "rate_limited"}),
+            (429, "Tokens per minute limit exceeded - too many tokens processed.", {}),
+        ],
+    ),
+    (
+        Kind.OVERLOADED,
+        [
+            (200, "This model is currently experiencing high demand. Please try again later.", {}),
+            (400, "The model is temporarily busy. Please try again in a moment.", {}),
+            (400, "Selected model is at capacity. Please try a different model.", {}),
+            (400, "Function id '87ea0ddc': DEGRADED function cannot be invoked", {}),
+            (
+                429,
+                "No capacity available for model gemini-3-pro-preview on the server",
+                {"status": "RESOURCE_EXHAUSTED", "details": [{"reason": "MODEL_CAPACITY_EXHAUSTED"}]},
+            ),
+        ],
+    ),
+    (
+        Kind.CONTENT_FILTER,
+        [
+            (400, "Content Exists Risk", {"code": "invalid_request_error"}),
+            (400, "The request was rejected because it was considered high risk", {}),
+            (403, "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO", {}),
+            (
+                200,
+                "Invalid prompt: we've limited access to this content for safety reasons.",
+                {"code": "invalid_prompt"},
+            ),
+            (
+                400,
+                "Invalid prompt: your prompt was flagged as potentially violating our usage policy.",
+                {"code": "invalid_prompt"},
+            ),
+        ],
+    ),
+    (
+        Kind.BAD_REQUEST,
+        [
+            (400, "invalid params, tool result's tool id(c_1) not found (2013)", {"code": "invalid_prompt"}),
+            (400, "max_tokens exceeds the usage of this model; see the usage guidelines", {}),
+        ],
+    ),
+    (
+        Kind.NOT_FOUND,
+        [(400, "The requested model is not supported.", {"code": "model_not_supported", "param": "model"})],
+    ),
+    (Kind.PERMISSION, [(403, "this model requires a subscription, upgrade for access", {"type": "permission_error"})]),
+]
+
+
+@pytest.mark.parametrize(("kind", "said"), SAYS, ids=[row[0] for row in SAYS])
+def test_what_providers_of_2025_and_2026_say(kind: Kind, said: list[tuple[int, str, dict[str, Any]]]) -> None:
+    for status, message, more in said:
+        assert parse_failure(status, {}, wrapped(message=message, **more)).kind is kind, message
+
+
 @pytest.mark.parametrize(("status", "headers", "body", "kind"), KINDS)
 def test_kinds(status: int, headers: dict[str, str], body: bytes, kind: Kind) -> None:
     assert parse_failure(status, headers, body).kind is kind
@@ -296,6 +395,13 @@ WAITS = [
     ({}, "Please try again in 1.898s. Visit", 1.898),
     ({}, "Please try again in 6m0s.", 360.0),
     ({}, "Please try again in 120ms.", 0.12),
+    ({}, "You have exhausted your capacity on this model. Your quota will reset after 4h28m20s.", 16100.0),
+    ({}, "Individual quota reached. Resets in 9h22m20s.", 33740.0),
+    ({}, "Weekly usage limit reached. Resets in 6hr 29min.", 23340.0),
+    ({}, "Please retry after 20 seconds.", 20.0),
+    ({}, "Usage limit reached. Access resets at 10:57 PM GMT-3.", None),
+    ({}, "Try again in 5 months.", None),
+    ({}, "Presets in 20s of film", None),
     ({}, "no hint", None),
     ({"retry-after": "soon"}, "x", None),
     ({"retry-after": "-5"}, "x", None),
@@ -311,6 +417,12 @@ def test_a_wait_in_the_details() -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]
     failure = parse_failure(429, {}, wrapped(message="x", status="RESOURCE_EXHAUSTED", details=details))
     assert failure.retry_after == 34.4
+
+
+def test_a_wait_in_seconds_until_a_limit_is_reset() -> None:
+    body = wrapped(message="The usage limit has been reached", type="usage_limit_reached", resets_in_seconds=13872)
+    failure = parse_failure(429, {}, body)
+    assert (failure.kind, failure.retry_after) == (Kind.QUOTA, 13872.0)
 
 
 @pytest.mark.parametrize(
@@ -340,6 +452,7 @@ HUGE = "9" * 4400
         ({}, f"maximum context length is {HUGE[:400]} tokens. However, your messages resulted in {HUGE[:400]} tokens"),
         ({}, f'{{"error": {{"message": "x", "n_ctx": 1e400, "n_prompt_tokens": {HUGE[:300]}}}}}'),
         ({}, f'{{"error": {{"message": "x", "code": {HUGE[:300]}, "status_code": 99999}}}}'),
+        ({}, f'{{"error": {{"message": "x", "resets_in_seconds": {HUGE[:300]}}}}}'),
         ({}, f'{{"error": {{"message": "x", "details": [{{"retryDelay": "{HUGE[:500]}s"}}]}}}}'),
         ({"retry-after": HUGE[:500]}, "slow down"),
         ({"retry-after": "1e308"}, "slow down"),

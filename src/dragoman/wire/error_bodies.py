@@ -21,6 +21,7 @@ from dragoman.wire.error_wording import (
     CONTEXT,
     OVERFLOW,
     SENTENCES,
+    SPENT_SENTENCE,
     STATUSES,
     WEAK_CODES,
     matched_part,
@@ -42,6 +43,7 @@ _HIDDEN = ("script", "style")
 _TAG_NAME = re.compile(r"/?[a-zA-Z0-9]{0,16}")
 _LONGEST_NAME = 200
 _MOST_NAMES = 100
+_SPENT_TOO = (FailureKind.PERMISSION, FailureKind.RATE_LIMIT)
 _NEVER_CONTEXT = frozenset({401, 402, 403, 404, 429})
 
 _decode = msgspec.json.decode
@@ -149,6 +151,8 @@ def classify(status: int, names: tuple[str, ...], message: str) -> tuple[Failure
                 return FailureKind.CONTEXT_LENGTH, _number(numbers.get("tokens")), _number(numbers.get("limit"))
     if strong is FailureKind.PERMISSION and AUTH_SENTENCE.search(message):
         return FailureKind.AUTH, None, None
+    if strong in _SPENT_TOO and SPENT_SENTENCE.search(message):
+        return FailureKind.QUOTA, None, None
     if strong is not None:
         return strong, None, None
     return _find_kind(status, lowered, message), None, None
@@ -275,6 +279,8 @@ class _ErrorParser:
         for key in ("status_code", "raw_status_code", "http_code"):
             if isinstance(value.get(key), int) and 400 <= value[key] < 600:
                 self.status = value[key]
+        if seconds := _positive(value.get("resets_in_seconds")):
+            self.retry_after = parse_seconds(str(seconds))
         self.tokens = _positive(value.get("n_prompt_tokens")) or self.tokens
         self.limit = _positive(value.get("n_ctx")) or self.limit
 

@@ -12,7 +12,8 @@ from dragoman.wire.error_wording import matched_part
 from dragoman.wire.late_pattern import LatePattern
 
 _SENTENCE = LatePattern(
-    r"(?:retry|try again)(?: again)? (?:in|after) (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?"
+    r"(?:retry|try again|\bresets?)(?: again)? (?:in|after) (?:(?P<h>\d+)\s?h(?:ours?|r)?(?![a-z])\s?)?"
+    r"(?:(?P<m>\d+)\s?m(?:in(?:ute)?s?)?(?![a-z])\s?)?"
     r"(?:(?P<s>\d+(?:\.\d+)?)\s?(?:s\b|sec))?(?:(?P<ms>\d+(?:\.\d+)?)\s?ms)?",
 )
 _LONGEST_WAIT = 31 * 86_400.0
