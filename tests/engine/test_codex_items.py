@@ -118,3 +118,43 @@ def test_gemini_is_asked_for_both_kinds_of_tools_among_the_messages() -> None:
 def test_a_search_among_the_messages_for_a_provider_that_searches_always() -> None:
     done = sent("perplexity/sonar", HI, {"type": "additional_tools", "role": "developer", "tools": [SEARCH]}, HI)
     assert "tools" not in done.json
+
+
+def told(payload: str) -> dict[str, Any]:
+    envelope = {"type": "input_text", "text": "Message Type: NEW_TASK\nSender: /root\nPayload:\n"}
+    content = [envelope, {"type": "encrypted_content", "encrypted_content": payload}]
+    return {"type": "agent_message", "author": "/root", "recipient": "/root/worker", "content": content}
+
+
+RULES = {"type": "message", "role": "developer", "content": "You work for /root."}
+
+
+@pytest.mark.parametrize("target", [CLAUDE, GEMINI, "openai-compatible/m", "xai-responses/grok-4.5"])
+def test_the_task_of_an_agent_is_what_the_user_says(target: str) -> None:
+    """Codex calls it encrypted even if the agent that gave it asks a provider that encrypts nothing."""
+    done = sent(target, RULES, told("List the files."))
+    body = done.json
+    last = (body.get("messages") or body.get("contents") or body["input"])[-1]
+    assert last["role"] == "user"
+    assert "List the files." in str(last)
+    assert "author: /root" in str(last)
+    assert [(one.at, one.loses) for one in done.changes if one.rule == "refused-part"] == [
+        ("/input/1/content", "metadata")
+    ]
+    assert not [one for one in done.changes if one.kind == "synthetic"]
+
+
+@pytest.mark.parametrize("target", [CLAUDE, "xai-responses/grok-4.5"])
+def test_a_task_that_is_encrypted_indeed_is_reported_as_lost(target: str) -> None:
+    done = sent(target, RULES, told(SEALED))
+    assert SEALED not in done.body.decode()
+    assert ("refused-part", "content") in [(one.rule, one.loses) for one in done.changes]
+
+
+def test_the_task_of_an_agent_goes_to_openai_as_it_is_if_it_is_encrypted() -> None:
+    items = [RULES, HI, told(SEALED)]
+    assert sent(OPENAI, *items).json["input"] == items
+    late = {"type": "function_call_output", "call_id": "none", "output": "late"}
+    assert sent(OPENAI, *items, late).json["input"][:3] == items
+    opened = sent(OPENAI, RULES, HI, told("List the files.")).json["input"][-1]
+    assert (opened["role"], opened["content"][-1]) == ("user", {"type": "input_text", "text": "List the files."})

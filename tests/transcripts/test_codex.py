@@ -66,6 +66,11 @@ def test_items_instructions_model_and_tools() -> None:
     ]
 
 
+def test_the_task_of_another_agent_is_sent() -> None:
+    task = {"type": "agent_message", "author": "/root", "recipient": "/root/a", "content": []}
+    assert request(META, CONTEXT, item(**task), message("assistant", "Done."))["input"] == [task]
+
+
 def test_a_compaction_replaces_what_was_before() -> None:
     replaced = {"message": "", "replacement_history": [message("user", "Summary")["payload"]]}
     new = request(message("user", "Old"), {"type": "compacted", "payload": replaced}, message("user", "New"))

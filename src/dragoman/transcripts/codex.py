@@ -29,7 +29,7 @@ from dragoman.transcripts.transcript import (
 
 _LINE_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"})
 _PRIVATE = frozenset({"internal_chat_message_metadata_passthrough", "metadata"})
-_NEVER_SENT = frozenset({"ghost_snapshot", "other", "additional_tools", "agent_message"})
+_NEVER_SENT = frozenset({"ghost_snapshot", "other", "additional_tools"})
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output")
 _CONTEXT = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<turn_aborted>", "<permissions")
 """How messages begin that Codex adds in the user's name. They begin no turn."""
@@ -127,7 +127,7 @@ def _begins_turn(item: JsonObject) -> bool:
 
 def _is_sent(item: JsonObject) -> bool:
     """Whether the agent wrote it, and not the model."""
-    return item.get("type") in _OUTPUTS or item.get("role") in ("user", "developer", "system")
+    return item.get("type") in (*_OUTPUTS, "agent_message") or item.get("role") in ("user", "developer", "system")
 
 
 def _tools(items: Iterable[JsonObject]) -> Iterable[JsonObject]:

@@ -107,6 +107,9 @@ SERVED = "xs_call"
 """How the ids of calls begin that a provider made of its own search and has answered itself. They are items of runs,
 and no calls of the client's tools, although they look so."""
 
+AGENT_MESSAGE = "agent_message"
+"""A message of another agent, which is to be heeded as one of the user's: often it is the whole task."""
+
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
 
 
@@ -463,9 +466,35 @@ _decode_word = msgspec.json.Decoder(str | None).decode
 
 
 def _keep_item(raw: Json, index: int, kind: str) -> ObservedMessage:
+    if kind == AGENT_MESSAGE:
+        message = Opaque(kind=kind, json=raw, origin=ORIGIN, holds=_parse_agent_content(raw))
+        return observe_message(Message(USER, (message,), index))
     parse = CLIENT_ITEMS.get(kind)
     item = Opaque(kind=kind, json=raw, origin=ORIGIN) if parse is None else parse(kind, raw, index)
     return observe_message(Message(ASSISTANT, (item,), index))
+
+
+def _parse_agent_content(raw: Json) -> tuple[Part, ...]:
+    """What another agent tells this one; empty if that cannot be read."""
+    content = bytes(split_members(raw).get("content", b""))
+    if content[:1] == b'"':
+        return (Text(content),)
+    try:
+        return tuple([_parse_payload(part) for part in parse_content(content, "")]) if content[:1] == b"[" else ()
+    except MalformedRequest:
+        return ()
+
+
+def _parse_payload(part: Part) -> Part:
+    """A task is called encrypted even if nobody encrypted it, since the agent that gave it asks another provider."""
+    if type(part) is not Opaque or part.kind != StateKind.ENCRYPTED:
+        return part
+    literal = bytes(split_members(part.json).get(StateKind.ENCRYPTED, b""))
+    return Text(literal) if literal[:1] == b'"' and not literal.startswith(_CIPHER) else part
+
+
+_CIPHER = b'"gAAAA'
+"""How a Fernet token begins."""
 
 
 def _parse_odd_message(item: _OddItem) -> ObservedMessage:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -30,7 +32,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.families.plain_messages import PlainForms, render_plain
 from dragoman.dialects.openai_responses import NAME
-from dragoman.dialects.openai_responses.message_parse import ITEM
+from dragoman.dialects.openai_responses.message_parse import AGENT_MESSAGE, ITEM
 from dragoman.dialects.shared.ownership import end_object, own_block, own_or_sealed
 from dragoman.dialects.shared.parsing import OPENAI_FILES, data_url
 from dragoman.dialects.shared.rendering import Pieces
@@ -118,6 +120,12 @@ def _is_bare(part: Part) -> bool:
 
 
 def _render_plain(message: Message, out: Pieces) -> None:
+    first = message.parts[0] if message.parts else None
+    if type(first) is Opaque and first.kind == AGENT_MESSAGE:
+        out += (b",", own_block(first, NAME))
+        if len(message.parts) > 1:
+            _render_plain(replace(message, parts=message.parts[1:]), out)
+        return
     head = _HEADS[message.role]
     if message.role_text:
         head = b',{"type":"message","role":%b,"content":' % quote(message.role_text)

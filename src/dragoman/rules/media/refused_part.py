@@ -129,14 +129,18 @@ def _give_as_meant(part: Part, context: Context) -> Swap | None:
 
 
 def _take_apart(part: Opaque, context: Context) -> Swap | None:
-    """A document of texts and pictures as those, with what it says beside them before them."""
+    """A document or a message of texts and pictures as those, with what it says beside them before them."""
     foreign = part.origin.dialect != context.facts.dialect or not takes_block(part, context.facts)
     if not foreign or context.choice("refused-part") == "drop":
         return None
-    members = {name: bytes(value) for name, value in split_members(part.json).items() if name != "source"}
+    members = {name: bytes(value) for name, value in split_members(part.json).items() if name not in _HELD}
     words = block_words(replace(part, json=render_object(members)))
     head = () if words is None else (Text(words.literal),)
     return Swap((*head, *part.holds), f"put what a {part.kind} block holds in its place", Loss.METADATA)
+
+
+_HELD = frozenset({"source", "content"})
+"""The members whose content a block holds."""
 
 
 def _read_out(part: Opaque, context: Context) -> Swap:
