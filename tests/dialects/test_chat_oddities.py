@@ -120,6 +120,18 @@ def test_a_choice_that_broke_off_is_a_failure(choice: dict[str, Any], says: str)
     assert peek_usage(whole) is None
 
 
+@pytest.mark.parametrize(("content", "fails"), [("", True), (None, True), ("Hi", False)])
+def test_a_broken_connection_that_is_called_a_stop_is_a_failure(content: str | None, fails: bool) -> None:
+    choice = {"index": 0, "finish_reason": "stop", "native_finish_reason": "network_error"}
+    whole = orjson.dumps({"id": "c", "choices": [{**choice, "message": {"content": content}}]})
+    stream = sse({"id": "c", "choices": [{**choice, "delta": {"role": "assistant", "content": content}}]}, b"[DONE]")
+    for events in (parse_answer(whole), parsed(CODEC, stream)):
+        assert isinstance(events[-1], Failed) is fails
+    assert peek_usage(whole) is None
+    fine = parse_answer(whole.replace(b'"network_error"', b'"STOP"'))
+    assert not isinstance(fine[-1], Failed)
+
+
 GRAMMAR = {"syntax": "lark", "definition": "start: /a+/"}
 
 

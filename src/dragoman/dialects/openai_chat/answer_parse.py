@@ -375,9 +375,9 @@ class ChatAnswerParser(msgspec.Struct):
         if not self.begun:
             self._emit_head(out)
         choices = [self._choices[index] for index in sorted(self._choices)]
-        failed = next((choice for choice in choices if (choice.finish_reason or "").lower() in FAILURES), None)
+        failed = next(((choice, word) for choice in choices if (word := _find_failure(choice))), None)
         if failed is not None:
-            out.append(Failed(failure_of(failed.finish_reason or "", failed.extras.get("error"))))
+            out.append(Failed(failure_of(failed[1], failed[0].extras.get("error"))))
             return
         self._surrogates.flush(out)
         for choice in choices:
@@ -628,6 +628,20 @@ def is_error(members: Mapping[str, object]) -> bool:
     return not _ERROR_MEMBERS.isdisjoint(members)
 
 
+def _find_failure(choice: OpenChoice) -> str:
+    """The word of a choice that failed; empty if it did not. OpenRouter calls a connection that broke before the first
+    word a stop, and has the truth beside it."""
+    word = choice.finish_reason or ""
+    if word.lower() in FAILURES or choice.parts or NATIVE_REASON not in choice.extras:
+        return word if word.lower() in FAILURES else ""
+    native = choice.extras[NATIVE_REASON]
+    found = unquote(native) if native[:1] == b'"' else ""
+    return found if found.lower() in FAILURES else ""
+
+
+NATIVE_REASON = "native_finish_reason"
+
+
 def failure_of(word: str, error: Json | None) -> Failure:
     """The failure of a choice that ended in an error: by its own words if it has them."""
     if error is not None:
@@ -682,7 +696,7 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
         return None
     first = None
     for choice in glanced.choices:
-        if choice.finish_reason in FAILURES:
+        if choice.finish_reason in FAILURES or (choice.native_finish_reason or "").lower() in FAILURES:
             return None
         if choice.index == 0 and first is None:
             first = choice

@@ -378,6 +378,7 @@ class GlancedMessage(msgspec.Struct, gc=False):
 class GlancedChoice(msgspec.Struct, gc=False):
     finish_reason: str
     message: GlancedMessage
+    native_finish_reason: str | None = None
     index: int = 0
 
 
