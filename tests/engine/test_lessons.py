@@ -221,6 +221,8 @@ CASES: dict[str, Case] = {
             "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false. Try again with "
             "`store` set to true, or remove this item from your input.",
             "Item with id 'rs_1' not found. Items are not persisted for Zero Data Retention organizations.",
+            "Invalid 'input[3].id': 'msg_0a8c478399f5fce9'. Expected an ID that begins with 'fc'.",
+            "Invalid 'input[2].id': ''. Expected an ID that contains letters, numbers, underscores, or dashes.",
         ),
         {"kept_items": "refuses"},
         {"input": [HI, {"type": "item_reference", "id": "rs_1"}, {"role": "assistant", "content": "Hello"}, HI]},
@@ -475,6 +477,9 @@ CASES: dict[str, Case] = {
             "Duplicate tool call id c1 in tool results",
             "Unexpected tool call id c9 in tool results",
             "invalid params, tool result's tool id(call_function_g094w5htkglv_1) not found (2013)",
+            "invalid params, tool call and result not match (2013)",
+            "No tool output found for function call call_U80UaBc1YfQVSXfZiKGqTvN7.",
+            "No tool call found for function call output with call_id call_uelfkqtHfJDC4Btqeoozq82e.",
             "invalid params, tool call result does not follow tool call (2013)",
             "Invalid request: tool_call_id  is not found",
             "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.",
@@ -524,6 +529,8 @@ CASES: dict[str, Case] = {
             "max_tokens is too large: 9000. This model supports at most 4096 completion tokens.",
             "Invalid max_tokens value, the valid range of max_tokens is [1, 4096]",
             "The maximum tokens you requested exceeds the model limit of 4096. Try again.",
+            "The parameter `max_completion_tokens` specified in the request are not valid: integer above maximum "
+            "value, expected a value <= 4096, but got 9000 instead. Request id: 0217",
             "`max_tokens` must be less than or equal to `4096`, the maximum value for `max_tokens`",
         ),
         {"output_limit": 4096, "above_output_limit": "refuses"},
@@ -577,6 +584,7 @@ CASES: dict[str, Case] = {
             "messages must have at least one content element",
             "Invalid request: the message at position 4 with role 'assistant' must not be empty",
             "invalid params, chat content is empty (2013)",
+            "The text field in the ContentBlock object at messages.15.content.0 is blank. Add text to the text field",
         ),
         {"empty_user": "refuses", "empty_assistant": "refuses", "empty_beside": "refuses", "blank_text": "refuses"},
         {"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": " "}, HI]},
@@ -616,6 +624,12 @@ CASES: dict[str, Case] = {
         (
             "Invalid JSON payload received. Unknown name \"const\" at 'tools[0].function_declarations[0].parameters'",
             "Unknown name \"parametersJsonSchema\" at 'tools[0]': Cannot find field.",
+            "Unable to submit request because `browser_console_messages` functionDeclaration `parameters.level` schema "
+            "didn't specify the schema type field.",
+            "* GenerateContentRequest.tools[0].function_declarations[9].parameters.properties[source_uuids].items: "
+            "missing field.",
+            "Invalid value at 'request.tools[0].function_declarations[53].parameters.properties[6].value' "
+            '(type.googleapis.com/google.cloud.aiplatform.master.Schema), "object"',
         ),
         {"schema_form": "gemini-proto", "schema_as": "parameters"},
         {
@@ -657,7 +671,11 @@ CASES: dict[str, Case] = {
         knows={"forced_choice_thinking": "refuses"},
     ),
     "choice-refused": Case(
-        ("Tool choice must be auto", "No endpoints found that support the provided 'tool_choice' value."),
+        (
+            "Tool choice must be auto",
+            "No endpoints found that support the provided 'tool_choice' value.",
+            "Only 'auto' or 'none' tool_choice is supported in response API with Harmony",
+        ),
         {"tool_choices": ["auto"]},
         {**PLAIN, "tools": TOOLS, "tool_choice": "required"},
         lambda body: body["tool_choice"],
@@ -710,6 +728,21 @@ CASES: dict[str, Case] = {
         False,
         True,
     ),
+    "tool-name-form": Case(
+        (
+            "* GenerateContentRequest.tools[0].function_declarations[37].name: Invalid function name. Must start with "
+            "a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-).",
+            "function name is invalid, must start with a letter and can contain letters, numbers, underscores, and "
+            "dashes",
+            "Invalid 'tools[1].function.name': string does not match pattern. Expected a string that matches the "
+            "pattern '^[a-zA-Z0-9_-]+$'.",
+        ),
+        {"tool_name_pattern": "[a-zA-Z_][a-zA-Z0-9_-]*"},
+        {**PLAIN, "tools": [{"type": "function", "function": {"name": "3d-view"}}]},
+        lambda body: body["tools"][0]["function"]["name"],
+        "3d-view",
+        "_3d-view",
+    ),
     "strict-mixed": Case(
         ("Tools with mixed values for 'strict' are not allowed. Please set all tools to 'strict: true' or …",),
         {"mixed_strict": "refuses"},
@@ -719,7 +752,11 @@ CASES: dict[str, Case] = {
         [None, None],
     ),
     "strict-refused": Case(
-        ("Tools with strict=True are not supported by this model",),
+        (
+            "Tools with strict=True are not supported by this model",
+            "2 validation errors for ChatCompletionRequest\ntools.0.function.strict\n  Extra inputs are not permitted "
+            "[type=extra_forbidden, input_value=False, input_type=bool]",
+        ),
         {"strict_tools": "refuses"},
         {**PLAIN, "tools": [STRICT_TOOL]},
         lambda body: body["tools"][0]["function"].get("strict"),
@@ -862,6 +899,9 @@ CASES: dict[str, Case] = {
             "The image data you provided does not represent a valid image. Please check your input and try again.",
             "You uploaded an unsupported image. Please make sure your image is valid.",
             "messages.0.content.1.image.source.base64.data: Could not process image",
+            "messages.11.content.8.image.source.base64.data: Image format image/png not supported",
+            "Invalid request: unsupported image format: text/plain; charset=utf-8",
+            "The request failed because the image format is not supported by the API. Request id: 0217",
         ),
         {"media": {"image": {"inline": "refuses", "url": "refuses"}}},
         {"messages": [{**HI, "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}]},
@@ -936,6 +976,7 @@ CASES: dict[str, Case] = {
             "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
             "This model does not support image input",
             "my-model is not a multimodal model",
+            'model "claude-opus-4.6" not supported for vision',
             "No endpoints found that support image input",
         ),
         {"media": {"image": {"inline": "refuses", "url": "refuses"}}},
@@ -1199,6 +1240,9 @@ CASES: dict[str, Case] = {
             "registry.ollama.ai/library/x does not support tools",
             "Tool calling is not supported for this model",
             "Function call is not supported for this model.",
+            "model features function calling not support",
+            "moonshotai/Kimi-K2-Instruct on chutes does not currently support: ['tools']",
+            '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
             "No endpoints found that support tool use.",
             "tools is not supported in this model. For a list of supported models, refer to https://go.microsoft.com",
         ),
@@ -1340,7 +1384,10 @@ CASES: dict[str, Case] = {
         set(),
     ),
     "extra-input": Case(
-        ("frobnicate: Extra inputs are not permitted",),
+        (
+            "frobnicate: Extra inputs are not permitted",
+            "1 validation error for ChatCompletionRequest\nfrobnicate\n  Extra inputs are not permitted [type=x]",
+        ),
         {"refused_settings": ["frobnicate"]},
         {**PLAIN, "frobnicate": 1, "seed": 1},
         names,
@@ -1348,7 +1395,11 @@ CASES: dict[str, Case] = {
         {"seed"},
     ),
     "extra-field": Case(
-        ("Extra inputs are not permitted, field: 'frobnicate', value: 1",),
+        (
+            "Extra inputs are not permitted, field: 'frobnicate', value: 1",
+            "[{'type': 'extra_forbidden', 'loc': ('body', 'frobnicate'), 'msg': 'Extra inputs are not permitted', "
+            "'input': 800}]",
+        ),
         {"refused_settings": ["frobnicate"]},
         {**PLAIN, "frobnicate": 1, "seed": 1},
         names,
@@ -1565,6 +1616,12 @@ def test_the_name_on_the_wire_finds_its_setting(says: str, facts: dict[str, Any]
             {"native_tools": ["*", "!web_search_preview"]},
         ),
         ("tools[1].type: unknown variant `custom`, expected `function`", "custom", {"custom_tools": "refuses"}),
+        (
+            "2 request validation errors:\n- Input should be 'function', 'web_search_preview' or 'code_interpreter', "
+            "field: 'tools[8].type', value: 'web_search'\n- Extra inputs are not permitted, field: 'tools[8].name'",
+            "web_search",
+            {"native_tools": ["*", "!web_search"]},
+        ),
         ("Invalid value: 'fast'. Supported values are: 'auto'.", "web_search", None),
     ],
 )
@@ -1598,6 +1655,63 @@ def test_an_item_of_a_run_without_its_thought_is_told_in_words() -> None:
     learnt = learn(Failure(FailureKind.BAD_REQUEST, says, status=400), target.facts, ask.conversation)
     assert learnt is not None
     assert learnt.facts["refused_blocks"][-1] == "web_search_call"
+
+
+def test_a_refusal_that_stands_where_a_field_is_named() -> None:
+    """Xiaomi's form."""
+    ask, facts = read(ANSWERED, source="openai-chat"), neutral(CHAT).facts
+    for param, lesson in (
+        ("The reasoning_content in the thinking mode must be passed back to the API.", "reasoning-demanded"),
+        ("max_tokens is too large: 1048576. This model supports at most 131072 completion tokens", "limit-range"),
+        ("`text` is not set", "result-picture"),
+    ):
+        learnt = learn(Failure(FailureKind.BAD_REQUEST, "Param Incorrect", 400, param=param), facts, ask.conversation)
+        assert learnt is not None
+        assert learnt.lesson == lesson
+    assert learn(Failure(FailureKind.BAD_REQUEST, "Param Incorrect", 400), facts, ask.conversation) is None
+
+
+def test_an_invalid_value_is_an_effort_only_if_its_field_is_named() -> None:
+    """A choice of tools may be `none`, too."""
+    says, facts = "Invalid value: 'none'. Supported values are: 'low', 'medium', and 'high'.", neutral(CHAT).facts
+    ask = read({**PLAIN, "reasoning_effort": "none"}, source="openai-chat")
+    failure = Failure(FailureKind.BAD_REQUEST, says, 400, param="reasoning_effort")
+    assert learn(failure, facts, ask.conversation) == Learnt("effort-unknown", {"efforts": ["low", "medium", "high"]})
+    for param in ("", "tool_choice"):
+        assert learn(Failure(FailureKind.BAD_REQUEST, says, 400, param=param), facts, ask.conversation) is None
+
+
+TOOL_FIELDS: list[tuple[str, str, dict[str, Any]]] = [
+    ("anthropic-compatible/m", "tools.0.custom.defer_loading", {"unknown_fields": "refuses"}),
+    ("anthropic-compatible/m", "tools.3.custom.input_examples", {"unknown_fields": "refuses"}),
+    ("anthropic-compatible/m", "system.1.cache_control.ephemeral.scope", {"cache_scope": "refuses"}),
+]
+
+
+@pytest.mark.parametrize(("name", "field", "facts"), TOOL_FIELDS)
+def test_a_refused_field_of_a_tool_or_a_hint(name: str, field: str, facts: dict[str, Any]) -> None:
+    tool = {"name": "f", "input_schema": {"type": "object"}, "defer_loading": True, "input_examples": [{}]}
+    hint = {"type": "ephemeral", "scope": "global"}
+    asked = {"max_tokens": 9, "system": [{"type": "text", "text": "S", "cache_control": hint}], "messages": [HI]}
+    request, target = {**asked, "tools": [tool]}, PROFILES.target(name)
+    learnt = refused(f"{field}: Extra inputs are not permitted", target, request, source="anthropic")
+    assert learnt is not None
+    assert learnt.facts == facts
+    ask, corrected = read(request, source="anthropic"), patch_target(target, Layer("lesson", learnt.facts))
+    assert field.rpartition(".")[2] in compile_ask(ask, target).body.decode()
+    assert field.rpartition(".")[2] not in compile_ask(ask, corrected).body.decode()
+
+
+def test_deepseek_demands_thinking_in_the_words_of_messages() -> None:
+    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]}
+    request = {"max_tokens": 9, "messages": [HI, use, result], "thinking": {"type": "enabled", "budget_tokens": 2000}}
+    target = PROFILES.target("anthropic-compatible/m")
+    says = "The content[].thinking in the thinking mode must be passed back to the API."
+    learnt = refused(says, target, request, source="anthropic")
+    assert learnt is not None
+    made = compile_ask(read(request, source="anthropic"), patch_target(target, Layer("lesson", learnt.facts))).body
+    assert [block["type"] for block in msgspec.json.decode(made)["messages"][1]["content"]] == ["thinking", "tool_use"]
 
 
 @pytest.mark.parametrize(
@@ -1715,6 +1829,11 @@ UNTAUGHT = [
     "The requested model 'x' does not exist.",
     "Invalid type for 'n': expected an integer, but got a string instead.",
     "max_tokens: Field required",
+    "Invalid 'max_tokens': integer below minimum value. Expected a value >= 1, but got 0 instead.",
+    "Missing required parameter: 'tools[0].function'.",
+    "invalid params, invalid tool type: (2013)",
+    "Input should be <ChatMessageRole.TOOL: 'tool'>",
+    "A maximum of 4 blocks with cache_control may be provided. Found 5.",
     "Unsupported parameter: 'messages'. In the Responses API, this parameter has moved to 'input'.",
     "",
 ]

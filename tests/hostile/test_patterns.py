@@ -52,7 +52,7 @@ def test_patterns_are_found_wherever_they_stand() -> None:
     found = {one.pattern.pattern: one.where for one in all_patterns()}
     kept_in_structs = [one.compiled.pattern for lesson in lessons.LESSONS for one in lesson.says]
     kept_in_tuples = [pattern.pattern for _, pattern, _ in PATTERNS]
-    in_a_function = r"messages[.\[]|contents[.\[]|input\["
+    in_a_function = r"messages[.\[]|contents[.\[]|input\[|tools[.\[]"
     in_a_profile = "[a-zA-Z0-9]{9}"
     assert {*kept_in_structs, *kept_in_tuples, in_a_function, in_a_profile} <= found.keys()
     assert len(found) > 300

@@ -205,6 +205,8 @@ without_tools = fixed(tools=REFUSES)
 def refuse_field(refusal: Recognised) -> Patch | None:
     """A field named in the refusal: a setting, or something inside the messages."""
     name = refusal.match["name"]
+    if name.endswith(".scope") and ".cache_control." in name:
+        return _correct(refusal, cache_scope=REFUSES)
     if _inside_messages(refusal.match.string, name):
         return stray_field(refusal)
     return _refuse_setting(name, refusal)
@@ -249,7 +251,7 @@ _TYPED = frozenset(
 
 
 def _inside_messages(text: str, name: str) -> bool:
-    return bool(re.search(r"messages[.\[]|contents[.\[]|input\[", text[: text.find(name) + len(name)]))
+    return bool(re.search(r"messages[.\[]|contents[.\[]|input\[|tools[.\[]", text[: text.find(name) + len(name)]))
 
 
 def most(fact: str) -> Callable[[Recognised], Patch | None]:
@@ -381,7 +383,8 @@ def next_system(refusal: Recognised) -> Patch | None:
 
 def learn_efforts(refusal: Recognised) -> Patch | None:
     """The refusal lists the efforts that there are. What it says of another setting has the same words."""
-    if refusal.failure.param and "effort" not in refusal.failure.param:
+    param, text = refusal.failure.param, refusal.match.string.lower()
+    if "effort" not in param and (param or "invalid value" in text):
         return None
     efforts = [word for word in re.findall(r"[a-z]+", refusal.match["known"].lower()) if word in _EFFORTS]
     ordered = [effort for effort in _EFFORTS if effort in efforts]

@@ -61,7 +61,7 @@ class Learnt(msgspec.Struct, frozen=True):
 
 def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt | None:
     """The first lesson in a refusal that would change what is sent. `conversation` is the client's own."""
-    text = matched_part(failure.message)
+    text = _words(failure)
     for lesson in LESSONS:
         if failure.status not in lesson.statuses:
             continue
@@ -74,9 +74,15 @@ def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt 
     return None
 
 
+def _words(failure: Failure) -> str:
+    """What a refusal says. Some providers put the sentence where the name of a field belongs, behind a general one."""
+    text = f"{failure.message}: {failure.param}" if " " in failure.param else failure.message
+    return matched_part(text)
+
+
 def is_recognised(failure: Failure) -> bool:
     """Whether a refusal is in the words of a lesson, even one that teaches nothing more."""
-    text = matched_part(failure.message)
+    text = _words(failure)
     return any(failure.status in lesson.statuses and lesson.search(text) for lesson in LESSONS)
 
 
@@ -125,11 +131,17 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.keeps_no_items,
         lasting=False,
     ),
-    _lesson("item-not-found", r"item with id '[\w-]{1,120}' not found", corrections.keeps_no_items, lasting=False),
+    _lesson(
+        "item-not-found",
+        r"item with id '[\w-]{1,120}' not found|invalid 'input\[\d{1,6}\]\.id': .{1,200}? expected an id ",
+        corrections.keeps_no_items,
+        lasting=False,
+    ),
     _lesson(
         "tool-unknown",
         r"tools\[\d{1,5}\]\.type: unknown variant [`'](\w{1,60})[`']|the (\w{1,60}) tool is no longer supported|"
-        r"hosted tool '(\w{1,60})' is not supported|invalid value: '(\w{1,60})'\. supported values are: ",
+        r"hosted tool '(\w{1,60})' is not supported|field: 'tools\[\d{1,5}\]\.type', value: '(\w{1,60})'|"
+        r"invalid value: '(\w{1,60})'\. supported values are: ",
         corrections.unknown_tool,
     ),
     _lesson(
@@ -157,7 +169,10 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "reasoning-demanded",
-        ("reasoning_content", r"must be passed back|field in the assistant message|is missing in assistant tool call"),
+        (
+            r"reasoning_content|content\[\]\.thinking",
+            r"must be passed back|field in the assistant message|is missing in assistant tool call",
+        ),
         corrections.demand_reasoning,
     ),
     _lesson(
@@ -215,6 +230,8 @@ LESSONS: tuple[Lesson, ...] = (
         r"not the same number of function calls and responses|unexpected role 'tool' after role|"
         r"(?:duplicate|unexpected) tool call id .{1,80}? in tool results|tool result's tool id\(.{0,80}?\) not found|"
         r"tool_call_id .{0,80}?is not found|tool call result does not follow tool call|"
+        r"no tool (?:output found for function call|call found for function call output)|"
+        r"tool call and result not match|"
         r"ids were found without .?tool_result|tool_use_id.? found in .?tool_result",
         fixed(orphan_result=REFUSES, missing_result=REFUSES, late_result=REFUSES, repeated_result=REFUSES),
     ),
@@ -230,6 +247,7 @@ LESSONS: tuple[Lesson, ...] = (
         "limit-range",
         r"max_tokens: \d{1,12} > (\d{1,9}), which is the maximum|model supports at most (\d{1,9}) completion tokens|"
         r"valid range of max_tokens is \[\d{1,3}, ?(\d{1,9})\]|requested exceeds the model limit of (\d{1,9})|"
+        r"max_(?:completion_)?tokens\b.{1,60}?integer above maximum value[.,] expected a value <= (\d{1,9})|"
         r"less than or equal to [`'\"]?(\d{1,9})[`'\"]?, the maximum value for [`'\"]?max_",
         corrections.greatest_limit,
     ),
@@ -256,7 +274,8 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "empty-content",
         r"text content blocks must|must have non-empty content|empty text parameter|must include at least one parts|"
-        r"at least one content element|with role '\w{1,20}' must not be empty|chat content is empty",
+        r"at least one content element|with role '\w{1,20}' must not be empty|chat content is empty|"
+        r"text field in the contentblock object at .{1,80}? is blank",
         fixed(
             empty_user=REFUSES,
             empty_assistant=REFUSES,
@@ -279,7 +298,9 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "schema-keyword",
         r'unknown name "[^"]{1,200}" at .{0,400}?(?:parameters|function_?declarations)|'
-        r'unknown name "parametersJsonSchema"',
+        r'unknown name "parametersJsonSchema"|'
+        r"functiondeclaration .{1,400}? schema didn't specify the schema type|"
+        r"function_declarations\[\d{1,5}\]\.parameters\..{1,400}?(?:: missing field|' \(type\.googleapis\.com)",
         corrections.proto_schema,
     ),
     _lesson(
@@ -291,9 +312,11 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson("thinks-unasked", _FORCED, fixed(reasoning_default=True, thinking_off=REFUSES)),
     _lesson(
         "choice-refused",
-        r"tool choice must be auto|support the provided 'tool_choice' value|"
+        r"tool choice must be auto|only 'auto' or 'none' tool_choice is supported|"
+        r"support the provided 'tool_choice' value|"
         r"support the toolConfig\.toolChoice\.any field",
         fixed(tool_choices=["auto"]),
+        statuses=(400, 404, 422, 500, 501, 502),
     ),
     _lesson(
         "choice-named",
@@ -317,8 +340,19 @@ LESSONS: tuple[Lesson, ...] = (
         r"'additionalproperties' is required to be supplied",
         corrections.openai_schema,
     ),
+    _lesson(
+        "tool-name-form",
+        r"invalid function name\. must start with a letter|function name is invalid, must start with a letter|"
+        r"tools\[\d{1,5}\]\.function\.name': string does not match",
+        fixed(tool_name_pattern="[a-zA-Z_][a-zA-Z0-9_-]*"),
+    ),
     _lesson("strict-mixed", r"tools with mixed values for 'strict'", fixed(mixed_strict=REFUSES)),
-    _lesson("strict-refused", r"tools with strict=true are not supported", fixed(strict_tools=REFUSES)),
+    _lesson(
+        "strict-refused",
+        r"tools with strict=true are not supported|"
+        r"tools\.\d{1,5}\.(?:function|custom)\.strict\W{1,8}extra inputs are not permitted",
+        fixed(strict_tools=REFUSES),
+    ),
     _lesson(
         "schema-flavored",
         r"not a valid moonshot flavored json schema",
@@ -374,7 +408,8 @@ LESSONS: tuple[Lesson, ...] = (
     # It does not say which one.
     _lesson(
         "image-unreadable",
-        r"does not represent a valid image|uploaded an unsupported image|could not process image",
+        r"does not represent a valid image|uploaded an unsupported image|could not process image|"
+        r"unsupported image format|image format (?:image/\w{1,20} |is )?not supported",
         corrections.without_medium("image"),
         lasting=False,
     ),
@@ -397,12 +432,12 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "result-picture",
-        r"does(?:n't| not) support the image field for user messages",
+        r"does(?:n't| not) support the image field for user messages|param incorrect: `text` is not set",
         corrections.without_medium("image", "result"),
     ),
     _lesson(
         "images-refused",
-        r"image input is not supported|does not support image input|is not a multimodal model|"
+        r"image input is not supported|not supported for vision|does not support image input|is not a multimodal model|"
         r"no endpoints found that support image input",
         corrections.without_medium("image"),
     ),
@@ -443,7 +478,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "effort-unknown",
         (
-            r"unsupported value: '(?:none|minimal|low|medium|high|xhigh|max)' |"
+            r"(?:unsupported|invalid) value: '(?:none|minimal|low|medium|high|xhigh|max)'[ .]|"
             r"reasoning_effort(?=.{1,80}?(?:supported values are:|must be one of))|invalid reasoning value:",
             r"(?:supported values are:|must be(?: one of)?) (?P<known>[^.]+)",
         ),
@@ -482,7 +517,8 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "tools-refused",
         r"does not support (?:tools|tool calling|function calling)|(?:tool calling|function call).? is not supported|"
-        r"support tool use|tools is not supported in this model",
+        r"function calling not support|does not currently support: \['tools'|"
+        r"tool choice requires --enable-auto-tool-choice|support tool use|tools is not supported in this model",
         corrections.without_tools,
     ),
     _lesson("parameters-demanded", r"function parameters is empty", fixed(tools_without_schema=REFUSES)),
@@ -532,8 +568,16 @@ LESSONS: tuple[Lesson, ...] = (
         corrections.without_settings("n"),
     ),
     # Tried at the start of a word only; every letter of a long one would be the start of another search.
-    _lesson("extra-input", r"(?<![\w.])(?P<name>[\w.]++): extra inputs are not permitted", corrections.refuse_field),
-    _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", corrections.refuse_field),
+    _lesson(
+        "extra-input",
+        r"(?<![\w.])(?P<name>[\w.]++)(?:: |\s{1,8})extra inputs are not permitted",
+        corrections.refuse_field,
+    ),
+    _lesson(
+        "extra-field",
+        r"(?:extra inputs are not permitted, field: |'extra_forbidden', 'loc': \('body', )'(?P<name>[^']+)'",
+        corrections.refuse_field,
+    ),
     _lesson(
         "limit-refused",
         r"\bmax_(?:completion_)?tokens\b",
