@@ -371,3 +371,18 @@ def test_no_cache_point_is_left_if_the_model_takes_none() -> None:
     foreign = adapt(asked, source="bedrock", target="openai/gpt-4o")
     assert b"achePoint" not in foreign.body
     assert {str(one.loses) for one in foreign.changes} == {"metadata", "nothing"}
+
+
+def test_dashscope_gets_the_hints_on_parts_alone() -> None:
+    """It takes four, and caches what they mark at a tenth of the price."""
+    marked = {"cache_control": {"type": "ephemeral"}}
+    body: dict[str, Any] = {
+        "model": "m",
+        "max_tokens": 10,
+        "system": [{"type": "text", "text": "Be brief.", **marked}],
+        "tools": [{"name": "f", "input_schema": {"type": "object"}, **marked}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi", **marked}]}],
+    }
+    found = sent(body, "qwen/qwen3-max", source="anthropic").json
+    assert [message["content"][0]["cache_control"] for message in found["messages"]] == [{"type": "ephemeral"}] * 2
+    assert "cache_control" not in found["tools"][0]
