@@ -13,17 +13,23 @@ from random import SystemRandom
 _FIRST, _LAST = 12_000, 32_000
 
 
-def free_port() -> int:
+def free_port(beside: int = 0) -> int:
+    """A port; with `beside` the one so far above it is free, too."""
     chance = SystemRandom()  # tests may seed the other one, in all processes alike
     for _ in range(1000):
-        port = chance.randrange(_FIRST, _LAST)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+        port = chance.randrange(_FIRST, _LAST - beside)
+        if _is_free(port) and _is_free(port + beside):
             return port
     raise RuntimeError("no free port")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def stop_listening(listening: socket.socket) -> None:

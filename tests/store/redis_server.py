@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,8 @@ from tests.child_processes import at_end, dies_with_us
 from tests.free_ports import free_port
 
 STARTED_SECONDS = 60.0
+_BUS = 10_000
+"""So far above its own port is the one at which a server of a cluster hears the others. If that is taken, it ends."""
 
 
 def server_program() -> str | None:
@@ -42,7 +43,8 @@ class RedisServer:
 
     def __init__(self, *options: str, port: int = 0) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="dragoman-redis-"))
-        self.port = port or free_port()
+        beside = _BUS if "--cluster-enabled" in options else 0
+        self.port = port or free_port(beside)
         self.options = options
         self.process: subprocess.Popen[bytes] | None = None
         try:
@@ -50,7 +52,7 @@ class RedisServer:
         except EndedAtOnce:
             if port:
                 raise
-            self.port = free_port()  # one of a cluster needs the port 10,000 above its own, too, and that may be taken
+            self.port = free_port(beside)  # somebody has taken it since
             self.start()
 
     @property
@@ -98,13 +100,21 @@ class RedisServer:
         assert self.process is not None
         until = time.monotonic() + STARTED_SECONDS
         while time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0 and self.process.poll() is None:
-                    return
+            if self._answers():
+                return
             if self.process.poll() is not None:
                 raise EndedAtOnce(f"redis-server ended with {self.process.returncode}")
             time.sleep(0.01)
         raise AssertionError("redis-server did not start")
+
+    def _answers(self) -> bool:
+        """It listens a moment before it ends because another port is taken; then it answers nobody."""
+        try:
+            return bool(self.client().ping())
+        except redis.AuthenticationError:
+            return True
+        except redis.RedisError:
+            return False
 
 
 class RedisNodes:
