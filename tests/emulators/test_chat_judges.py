@@ -296,6 +296,8 @@ OTHERS = [
     ("perplexity", talk(USER, SAID), "Last message must have role `user` or `tool`."),
     ("perplexity", talk(USER, SYSTEM), "After the (optional) system message(s)"),
     ("groq", {**talk(USER), "tools": [TOOL] * 129}, "'tools' : maximum number of items is 128"),
+    ("moonshot", talk(USER, RESULT, model="kimi-k2-0905"), "Invalid request: tool_call_id  is not found"),
+    ("moonshot", talk(USER, CALLS, USER, model="kimi-k2-0905"), "Invalid request: an assistant message with 'tool_c"),
     ("moonshot", talk(USER, CALLS, RESULT), "thinking is enabled but reasoning_content is missing in assistant tool"),
     (
         "xai",
@@ -328,12 +330,14 @@ OTHERS = [
     ("together", talk({**SAID, "content": [{"type": "text", "text": "x"}]}, USER), "Invalid type for 'messages[0].c"),
     ("minimax", talk({"role": "user", "content": ""}), "invalid params, chat content is empty (2013)"),
     ("minimax", talk(SYSTEM), "invalid params, chat content is empty (2013)"),
+    ("minimax", talk(USER, CALLS, USER), "invalid params, tool call result does not follow tool call (2013)"),
     ("minimax", talk(USER, RESULT), "invalid params, tool result's tool id(call_1) not found (2013)"),
     (
         "qwen",
         talk(USER, CALLS, USER),
         '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls"',
     ),
+    ("qwen", talk(USER, RESULT), '<400> InternalError.Algo.InvalidParameter: messages with role "tool" must be'),
     ("azure-openai", talk(USER, RESULT), "Invalid parameter: messages with role 'tool' must be a response to a"),
     ("azure-openai", {"zzz": 1}, "Unrecognized request argument supplied: zzz"),
     ("compatible", talk({**USER, "done": True}), "Unknown parameter: 'messages[0].done'."),

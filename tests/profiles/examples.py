@@ -124,6 +124,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         *(f"anthropic/{name}" for name in CLAUDE),
         "claude-opus-4.8",
         "minimax/minimax-m2.5",
+        "moonshotai/kimi-k2.5",
         "stepfun/step-3.5-flash",
         "deepseek/deepseek-r1",
         "google/gemini-2.5-flash",

@@ -19,6 +19,18 @@ TOOLS = {"type": "function", "function": {"name": "look", "parameters": {"type":
 HEARD = {"id": "audio_1", "data": "UklGRg==", "expires_at": 1_700_000_000, "transcript": "Hello"}
 SPOKEN = {"role": "assistant", "content": None, "audio": HEARD}
 HIDDEN = {"type": "adaptive", "display": "omitted"}
+CALLS = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [
+        {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        for name in ("call_1", "call_2")
+    ],
+}
+FOUND = [{"role": "tool", "tool_call_id": name, "content": "Found."} for name in ("call_1", "call_2")]
+STOPPED = {"messages": [HI, CALLS, FOUND[0], HI]}
+ORPHAN = {"messages": [HI, FOUND[0], HI]}
+LATE = {"messages": [HI, CALLS, FOUND[0], HI, FOUND[1]]}
 CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages")
 
 
@@ -34,6 +46,9 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         (CHAT, "vllm/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
         (CHAT, "sglang/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
         (CHAT, "llamacpp/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
+        *((CHAT, "moonshot/kimi-k2-0905-preview", body) for body in (STOPPED, ORPHAN, LATE)),
+        *((CHAT, "minimax/MiniMax-M2", body) for body in (STOPPED, ORPHAN, LATE)),
+        *((CHAT, "qwen/qwen-plus", body) for body in (STOPPED, ORPHAN, LATE)),
         (CLAUDE, "anthropic/claude-sonnet-4-5", {"messages": [HI], "max_tokens": 1, "thinking": HIDDEN}),
         (CLAUDE, "anthropic/claude-opus-5", {"messages": [HI], "max_tokens": 200_000}),
         (CLAUDE, "anthropic-compatible/claude-sonnet-4-5", SILENT),

@@ -175,6 +175,63 @@ def test_an_empty_text_goes_out_of_a_result_in_blocks() -> None:
     assert ("empty-content", "/messages/2", "nothing", False) in done.changes
 
 
+ASKED = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "look", "input": {}}]}
+CALLED = {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "look"}}]}
+WHITE = {
+    "openai-chat": {"messages": [CALLED, {"role": "tool", "tool_call_id": "c", "content": "\n"}]},
+    "anthropic": {"messages": [ASKED, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c"}]}]},
+    "openai-responses": {
+        "input": [
+            {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": " \t"},
+        ]
+    },
+    "gemini": {
+        "contents": [
+            {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "look", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"id": "c", "name": "look", "response": {"output": " "}}}]},
+        ]
+    },
+    "ollama": {
+        "messages": [
+            {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "look", "arguments": {}}}]},
+            {"role": "tool", "tool_name": "look", "content": "\n\n"},
+        ]
+    },
+    "cohere": {"messages": [CALLED, {"role": "tool", "tool_call_id": "c", "content": " "}]},
+    "bedrock": {
+        "messages": [
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c", "name": "look", "input": {}}}]},
+            {
+                "role": "user",
+                "content": [{"toolResult": {"toolUseId": "c", "content": [{"text": "\n"}, {"text": " "}]}}],
+            },
+        ]
+    },
+}
+WHITE["anthropic"]["messages"][1]["content"][0]["content"] = "\n"
+
+
+@pytest.mark.parametrize("source", WHITE)
+def test_white_space_that_is_all_of_a_result_goes_out_of_it(source: str) -> None:
+    """What a command prints that prints nothing."""
+    done = adapt({"model": "m", **WHITE[source]}, source=source, target="bedrock/us.amazon.nova-lite-v1:0")
+    assert done.json["messages"][-1]["content"][0]["toolResult"]["content"] == []
+    assert "empty-content" in {change.rule for change in done.changes}
+
+
+def test_white_space_in_a_list_of_claudes_goes_out_of_a_result() -> None:
+    """Claude refuses such a block wherever it stands. White space as a string is no block."""
+    given = {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": " \n"}]}
+    turns = [{"role": "user", "content": "Hi"}, ASKED, {"role": "user", "content": [given]}]
+    done = adapt({"model": "m", "max_tokens": 9, "messages": turns}, target="anthropic/claude-opus-4-8")
+    assert "content" not in done.json["messages"][2]["content"][0]
+    given = {"type": "tool_result", "tool_use_id": "c", "content": " \n"}
+    turns = [*turns[:2], {"role": "user", "content": [given]}]
+    done = adapt({"model": "m", "max_tokens": 9, "messages": turns}, target="anthropic/claude-opus-4-8")
+    assert done.json["messages"][2]["content"] == [given]
+
+
 def test_the_signature_of_an_empty_text_goes_to_the_words_before_it() -> None:
     """A stream of Gemini's ends so."""
     signature = base64.b64encode(b"0" * 32).decode()

@@ -16,7 +16,6 @@ import msgspec
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
-from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import TOOL, Message, Role
 from dragoman.conversation.parts import Call, Citation, Media, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.conversation.settings import Settings
@@ -392,7 +391,7 @@ def observe_result(result: Result) -> int:
     for part in parts:
         if part.hint is not None or part.extras is not None:
             found |= _observe_aside(part)
-        if type(part) is Text and part.literal == EMPTY and (result.listed or len(parts) > 1):
+        if type(part) is Text and part.literal[1] in _BLANK_HEADS and part.blank:
             found |= BLANK_TEXT
     return found
 

@@ -599,6 +599,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         str,
         Meta(description="form of the first 256 characters of its encrypted state (regular expression; empty: any)"),
     ] = ""
+    state_format: Annotated[
+        str,
+        Meta(
+            description="the `format` of the entries of `reasoning_details` that it made (glob; empty: any). If it has one,"
+            " the value that skips the check of a signature stands in such an entry"
+        ),
+    ] = ""
     routed_state: Annotated[
         bool, Meta(description="it takes state back with the route that a router put behind it (`….eyJ…`)")
     ] = False

@@ -27,7 +27,7 @@ def refuses_emptiness(facts: Facts) -> bool:
 def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
     def clean(message: Message) -> Edit | None:
         if message.role is Role.TOOL:
-            return _of_results(message, context.facts)
+            return _of_results(message, context)
         if not any(_is_empty(part) for part in message.parts):
             return None
         texts = _find_content(message.parts, context.facts)
@@ -38,18 +38,23 @@ def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, clean)
 
 
-def _of_results(message: Message, facts: Facts) -> Edit | None:
+def _of_results(message: Message, context: Context) -> Edit | None:
     """Results in blocks without empty texts: a result may hold nothing."""
-    parts = tuple([_without_empty(part) if type(part) is Result else part for part in message.parts])
-    if facts.blank_text is not REFUSES or all(map(is_, parts, message.parts)):
+    written = context.translated
+    parts = tuple([_without_empty(part, written) if type(part) is Result else part for part in message.parts])
+    if context.facts.blank_text is not REFUSES or all(map(is_, parts, message.parts)):
         return None
     return edit(replace(message, parts=parts), "took an empty text out of a result", loses=Loss.NOTHING)
 
 
-def _without_empty(result: Result) -> Result:
-    if not result.listed and len(result.parts) < 2:
+def _without_empty(result: Result, written: bool) -> Result:
+    """White space that is all that a result says goes, too: it is refused as it is in a turn. `written`: the client
+    wrote it in another dialect; in the target's own, one text that is not in a list is no block."""
+    is_block = result.listed or len(result.parts) > 1
+    if not is_block and not (written and any(_is_white_space(part) for part in result.parts)):
         return result
     kept = tuple([part for part in result.parts if not (type(part) is Text and part.literal == EMPTY)])
+    kept = () if all(map(_is_empty, kept)) else kept
     return result if len(kept) == len(result.parts) else replace(result, parts=kept)
 
 
@@ -58,6 +63,10 @@ def _find_content(parts: tuple[Part, ...], facts: Facts) -> tuple[Part, ...]:
     if not facts.reasoning_field:
         return parts
     return tuple([part for part in parts if type(part) is not Reasoning])
+
+
+def _is_white_space(part: Part) -> bool:
+    return type(part) is Text and part.blank and part.literal != EMPTY
 
 
 def _is_empty(part: Part) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode
 from binascii import a2b_base64
+from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -75,6 +76,7 @@ class _Route(msgspec.Struct):
 
 _DETAILS = msgspec.json.Decoder(_Detail)
 _ROUTES = msgspec.json.Decoder(_Route)
+_FORMATLESS = frozenset({None, "", "unknown"})
 _LENGTH_FIRST = frozenset({"google-gemini-v1", "anthropic-claude-v1"})
 """Formats of details whose data begins with its length. The bytes of others may begin with anything."""
 
@@ -143,17 +145,25 @@ def _is_detail(entry: bytes, facts: Facts) -> bool:
         return True  # another form: its provider knows
     literal = quote(detail.signature or detail.data or "")
     state = _without_route(literal)
-    if _is_of_other_model(literal, state, facts):
+    if _has_other_format(detail, facts) or _is_of_other_model(literal, state, facts):
         return False
     if detail.signature:
         return _is_signature(state)
-    if not detail.data:
+    if not detail.data or (facts.signature_skip and literal in _SKIPS):
         return True
     if len(state) - 2 < _LEAST:
         return False
     if detail.format in _LENGTH_FIRST and _is_cut(state):
         return False
     return not _is_damaged_token(state)
+
+
+def _has_other_format(detail: _Detail, facts: Facts) -> bool:
+    """Is it the proof of another vendor's model? An entry may say nothing of its format, and words alone prove nothing."""
+    given = detail.format
+    if not facts.state_format or given in _FORMATLESS or not (detail.signature or detail.data):
+        return False
+    return not fnmatchcase(given or "", facts.state_format)
 
 
 def _is_signature(value: bytes) -> bool:

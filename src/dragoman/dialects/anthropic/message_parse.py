@@ -107,10 +107,9 @@ def _parse_only(block: Block, role: Role, index: int) -> Sequence[ObservedMessag
     if type(block) is AnthropicToolResult:
         text = bytes(block.content)
         if text and text[0] == QUOTE and role is USER and block.is_error is False and block.cache_control is ABSENT:
-            result = Result(block.tool_use_id, (Text(text),))
-            return (
-                ObservedMessage(Message(TOOL, (result,), index, listed=True), traits.LISTED, "t", [block.tool_use_id]),
-            )
+            message = Message(TOOL, (Result(block.tool_use_id, (Text(text),)),), index, listed=True)
+            seen = traits.LISTED | traits.BLANK_TEXT if is_blank(text) else traits.LISTED
+            return (ObservedMessage(message, seen, "t", [block.tool_use_id]),)
     elif type(block) is AnthropicToolUse and role is ASSISTANT:
         arguments = bytes(block.input)
         if arguments[0] == BRACE and block.cache_control is ABSENT and block.caller is ABSENT:

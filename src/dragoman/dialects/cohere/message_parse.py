@@ -89,7 +89,7 @@ def parse_turn(turn: Any, index: int) -> Sequence[ObservedMessage] | None:
         if not identity:
             return None
         result = Result(identity, tuple(parts), False, None, listed)
-        seen = observe_result(result) if listed else 0
+        seen = observe_result(result) if listed else traits.BLANK_TEXT if is_blank(content) else 0
         return (ObservedMessage(Message(TOOL, (result,), index), seen, "t", [identity]),)
     role = _ROLES[kind]
     message = Message(role, tuple(parts), index, listed=listed)

@@ -98,6 +98,7 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ObservedMe
         identity = response.id or ""
         ids, wire_form, seen = ([identity], "", 0) if identity else _RESULT_WITHOUT_ID
         result = Result(identity, (Text(literal),), False, name, False, False, wire_form)
+        seen |= traits.BLANK_TEXT if is_blank(literal) else 0
         return (ObservedMessage(Message(TOOL, (result,), index), seen, "t", ids),)
     if call is not UNSET:
         if call.args is ABSENT or wire.text is not ABSENT or role is USER:

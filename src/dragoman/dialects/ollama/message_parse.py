@@ -72,7 +72,8 @@ def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ObservedMessage] | N
 def _parse_result(identity: str, name: str | None, content: Json, index: int) -> ObservedMessage:
     wire_form = "" if identity else NO_ID
     result = Result(identity, (Text(content),), name=name or None, wire_form=wire_form)
-    return ObservedMessage(Message(TOOL, (result,), index), 0 if identity else traits.LEGACY, "t", [identity])
+    seen = (traits.BLANK_TEXT if is_blank(content) else 0) | (0 if identity else traits.LEGACY)
+    return ObservedMessage(Message(TOOL, (result,), index), seen, "t", [identity])
 
 
 def _parse_calls(calls: Sequence[OllamaCall], content: Json, index: int) -> ObservedMessage:

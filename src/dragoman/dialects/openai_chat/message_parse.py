@@ -118,7 +118,8 @@ def parse_turn(turn: Any, index: int) -> Sequence[ObservedMessage] | None:
     if kind is ChatToolResult:
         identity = turn.tool_call_id
         if first == QUOTE:
-            return (ObservedMessage(Message(TOOL, (Result(identity, (Text(content),)),), index), 0, "t", [identity]),)
+            message = Message(TOOL, (Result(identity, (Text(content),)),), index)
+            return (ObservedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, "t", [identity]),)
         found = _parse_parts(raw_content) if first == LIST else None
         if found is None:
             return None

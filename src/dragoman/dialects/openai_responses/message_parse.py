@@ -132,7 +132,7 @@ def parse_turn(item: Any, index: int) -> Sequence[ObservedMessage] | None:
             output = bytes(item.output)  # half of an agent's items are plain outputs
             if output[0] == QUOTE:
                 message = Message(TOOL, (Result(item.call_id, (Text(output),)),), index)
-                return (ObservedMessage(message, 0, "t", [item.call_id]),)
+                return (ObservedMessage(message, traits.BLANK_TEXT if is_blank(output) else 0, "t", [item.call_id]),)
         return _ITEM_PARSERS[type(item)](item, index)
     except (*UNREADABLE, MalformedRequest):
         return None

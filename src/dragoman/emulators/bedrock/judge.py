@@ -80,12 +80,12 @@ def _check_texts(messages: list[Block]) -> None:
         for at, block in enumerate(message["content"]):
             if "toolResult" in block:
                 inner = f"messages.{index}.content.{at}.toolResult.content"
-                _check_blank(block["toolResult"]["content"], inner, inside=True)
+                _check_blank(block["toolResult"]["content"], inner)
 
 
-def _check_blank(blocks: list[Block], at: str, inside: bool = False) -> None:
-    """Empty text is refused everywhere, white space if it is all that a turn says."""
-    alone = not inside and all("text" in block and not block["text"].strip() for block in blocks)
+def _check_blank(blocks: list[Block], at: str) -> None:
+    """Empty text is refused everywhere, white space if it is all that a turn or a result says."""
+    alone = all("text" in block and not block["text"].strip() for block in blocks)
     for index, block in enumerate(blocks):
         if "text" in block and (not block["text"] or alone):
             raise BedrockRefusal(

@@ -310,6 +310,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         example_model="gemini-2.5-flash",
     ),
     "minimax": CompatibleService(
+        unanswered_sentence="invalid params, tool call result does not follow tool call (2013)",
         orphan_sentence="invalid params, tool result's tool id({id}) not found (2013)",
         reported=(
             refusing("invalid params, invalid chat setting (2013)", has_many_systems),
@@ -331,6 +332,11 @@ PROVIDERS: Mapping[str, CompatibleService] = {
             "thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}"
         ),
         thinking_models=_KIMI_THINKS,
+        unanswered_sentence=(
+            "Invalid request: an assistant message with 'tool_calls' must be followed by tool messages responding to"
+            " each 'tool_call_id'. The following tool_call_ids did not have response messages: {ids}"
+        ),
+        orphan_sentence="Invalid request: tool_call_id  is not found",
         empty_assistant_refusal=ChatRefusal(
             400, "Invalid request: the message at position 1 with role 'assistant' must not be empty"
         ),
@@ -389,6 +395,8 @@ PROVIDERS: Mapping[str, CompatibleService] = {
             ' messages responding to each "tool_call_id". The following tool_call_ids did not have response messages:'
             " message[{at}].role"
         ),
+        orphan_sentence=_ALGO
+        + 'messages with role "tool" must be a response to a preceeding message with "tool_calls".',
         # seen 2026-06-12, Operit#601
         sound_refusal=ChatRefusal(400, _ALGO + "The provided URL does not appear to be valid."),
         reported=(

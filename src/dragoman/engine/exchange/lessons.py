@@ -112,6 +112,15 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson("tool-wrapper", _TOOL_TYPE, corrections.next_wrapper),
     _lesson("tools-dropped", _TOOL_TYPE, corrections.last_resort, lasting=False),
     _lesson("turn-unsigned", r"(?:image|text) part is missing a thought_signature", corrections.demand_turn_signature),
+    _lesson(
+        "signature-entry",
+        r"require openrouter reasoning details to be preserved",
+        fixed(
+            call_signature=REFUSES,
+            signature_skip="skip_thought_signature_validator",
+            state_format="google-gemini-v1",
+        ),
+    ),
     _lesson("missing-signature", r"missing a .?thought_signature", corrections.demand_signature),
     _lesson(
         "block-unread",

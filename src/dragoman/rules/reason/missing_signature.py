@@ -6,6 +6,9 @@ anew, calls of earlier turns get it too. It is not demanded there, but so a turn
 after it has become an earlier one. Its image models check the text at the beginning of each of their turns, and each
 picture: these get the value too.
 
+A router that keeps signatures in entries of `reasoning_details` (fact `state_format`) gets the value there: one entry for
+each turn with calls, under the id of its first call.
+
 A client that keeps the pieces of a stream as turns of their own is no exception: each of them is checked as a step
 (https://github.com/googleapis/js-genai/issues/1275), and only the first is signed. In the target's own dialect they
 are then written as the one turn that they were.
@@ -40,6 +43,7 @@ from dragoman.conversation.parts import Call, Media, Opaque, Origin, Part, Reaso
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
+from dragoman.wire.json_reader import render_object
 
 
 @rule(
@@ -70,11 +74,14 @@ def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
                     break
         if of_model and checks_turns:
             wanted = sorted({*wanted, *_find_checked(message)})
-        if wanted:
+        if wanted and facts.state_format:
+            messages[at] = _enter(message, message.parts[wanted[0]], facts, notes)
+        elif wanted:
             messages[at] = _sign(message, wanted, skip, notes)
     if not notes:
         return Rewrite(conversation)
-    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes), adds=traits.SIGNED)
+    adds = traits.SIGNED | traits.REASONING if facts.state_format else traits.SIGNED
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes), adds=adds)
 
 
 def _find_first_checked(messages: tuple[Message, ...], facts: Facts) -> int:
@@ -106,6 +113,30 @@ def _sign(message: Message, wanted: list[int], skip: Opaque, notes: list[Note]) 
             parts[index] = signed = replace(part, signature=skip)
             notes.append(Note(_DID[type(part)], message, part, kind="added", after=signed))
     return replace(message, parts=tuple(parts)) if len(notes) > known else message
+
+
+def _enter(message: Message, call: Any, facts: Facts, notes: list[Note]) -> Message:
+    """The turn with an entry that holds the value, behind its thoughts, unless one of them holds a signature."""
+    thoughts = [index for index, part in enumerate(message.parts) if type(part) is Reasoning]
+    if any(_is_proof(message.parts[index]) for index in thoughts):
+        return message
+    entry = {
+        "type": b'"reasoning.encrypted"',
+        "data": quote(facts.signature_skip),
+        "id": quote(call.id),
+        "format": quote(facts.state_format),
+        "index": b"0",
+    }
+    state = Opaque(kind=StateKind.DETAIL, json=render_object(entry), origin=Origin(facts.dialect))
+    after = thoughts[-1] + 1 if thoughts else 0
+    made = Reasoning(text=None, state=state, field=StateKind.DETAIL)
+    signed = replace(message, parts=(*message.parts[:after], made, *message.parts[after:]))
+    notes.append(Note(_DID[Call], message, call, kind="added", after=made))
+    return signed
+
+
+def _is_proof(part: Any) -> bool:
+    return part.state is not None and part.state.kind == StateKind.DETAIL and b'"data"' in part.state.json
 
 
 _DID: Mapping[type[Part], str] = {
