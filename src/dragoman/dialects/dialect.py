@@ -223,7 +223,8 @@ class WrittenList(msgspec.Struct):
     length: int = 0
     """Bytes of all pieces."""
     marks: tuple[tuple[int, int], ...] = ()
-    """The numbers of messages with which one of the last turns of the model begins, and of the piece that begins so."""
+    """The numbers of messages with which one of the last turns of the model begins, and of the piece that begins so;
+    the last of them is the number of all messages."""
     same: int = 0
     """Messages at the beginning of the next list that are known to be the same; 0 if they have to be compared."""
 

@@ -46,7 +46,8 @@ _MODEL_OR_NONE = frozenset(("a", "c", ""))
 _BEGINNINGS = (b"{", b"[", b'"', b"n")
 """Letters that messages of any form begin with, and null."""
 _LATE, _EACH = 48, 16
-"""Checkpoints are at all turns of the model among the last messages, and at some among those before."""
+"""Checkpoints are at all turns of the model among the last messages, and at some among those before; and at the end of
+the list, if the model's turn comes next."""
 
 
 class _CheckedObject(msgspec.Struct, gc=False):
@@ -99,6 +100,8 @@ class ParsedList(msgspec.Struct):
     """What was read before of the items that come before these."""
     alone: bool = True
     """Whether each turn was read without a look at the turns before it, but for the number of calls in them."""
+    end: int = 0
+    """The items of the list up to its end, if all of them were read; else 0."""
     known_codes: str | None = None
     """The letters of the messages, once they were asked for."""
 
@@ -161,13 +164,15 @@ class ParsedList(msgspec.Struct):
             last = one.message
             messages.append(last)
             parts += len(last.parts)
+        if last is not None and before not in _MODEL_OR_NONE and start.item < self.end == last.at + last.span:
+            checkpoints.append(Checkpoint(self.end, start.count + len(messages), seen, len(ids), parts, asked))
         new_codes = "".join([one.code for one in self.messages])
         codes = known.codes[: start.count] + new_codes
         shaped, shape = (known.shaped, known.shape) if known.shaped <= start.count else (0, "")
         shape = without_rounds(shape + codes[shaped : start.count])
         all_messages = known.messages[: start.count] + tuple(messages)
         id_traits = observe_ids(ids) if known.odd_ids else _observe_more_ids(ids, start.calls, known)
-        goes_on = not start.count or not self.messages or self.messages[0].code in _MODEL
+        goes_on = not start.count or new_codes[:1] in _MODEL
         if self.alone and goes_on and not self.misses:
             odd = id_traits != 0
             reading.done = ReadList(
@@ -225,8 +230,9 @@ class ListParser(msgspec.Struct, frozen=True):
     def parse(self, raw: bytes | Raw, member: str, reading: ListReading | None = None) -> ParsedList:
         """The messages. `member`: where the list stands. `reading`: what was read before of the items before these."""
         start = 0 if reading is None else reading.start.item
-        fitting = self._parse_at_once(raw, start) if member == self.form.list_name else None
-        listed = ParsedList(fitting, fits=True) if fitting is not None else self._parse_singly(raw, member, start)
+        listed = self._parse_at_once(raw, start) if member == self.form.list_name else None
+        if listed is None:
+            listed = self._parse_singly(raw, member, start)
         listed.reading = reading
         return listed
 
@@ -245,9 +251,9 @@ class ListParser(msgspec.Struct, frozen=True):
             return self._parse_odd(items, found, start)
         if None in found:
             return self._parse_meant(items, found, member, misses)
-        return ParsedList(list(chain.from_iterable(found)), misses)  # type: ignore[arg-type]
+        return ParsedList(list(chain.from_iterable(found)), misses, end=start + len(items))  # type: ignore[arg-type]
 
-    def _parse_at_once(self, raw: bytes | Raw, start: int) -> list[ObservedMessage] | None:
+    def _parse_at_once(self, raw: bytes | Raw, start: int) -> ParsedList | None:
         """All messages if every item fits; None if one does not."""
         if self.decode_list is None:
             return None
@@ -262,7 +268,7 @@ class ListParser(msgspec.Struct, frozen=True):
             if found is None:
                 return None
             done += found
-        return done
+        return ParsedList(done, fits=True, end=start + len(turns))
 
     def _parse_odd(
         self, items: Sequence[bytes | Raw], found: list[Sequence[ObservedMessage] | None], start: int
@@ -275,7 +281,7 @@ class ListParser(msgspec.Struct, frozen=True):
             if one is None and not fits_loosely(item, self.form):
                 return ParsedList([], alone=False)
             done += self.parse_odd_item(item, index) if one is None else one
-        return ParsedList(done)
+        return ParsedList(done, end=start + len(items))
 
     def _parse_meant(
         self,
@@ -300,7 +306,7 @@ class ListParser(msgspec.Struct, frozen=True):
                 done += again if again is not None else self.parse_odd_item(item, index)
         if meant.made:
             done = [observe_message(_mark_made(one.message, meant.made)) for one in done]
-        return ParsedList(done, (*misses, *meant.misses))
+        return ParsedList(done, (*misses, *meant.misses), end=len(items))
 
 
 def _mark_made(message: Message, made: frozenset[str]) -> Message:

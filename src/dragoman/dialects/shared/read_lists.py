@@ -14,7 +14,8 @@ from dragoman.conversation.messages import Message
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False):
-    """A place in a list before which nothing depends on what follows: a model's turn begins there."""
+    """A place in a list before which nothing depends on what follows: a model's turn begins there, or the list ends and
+    the model's turn comes next."""
 
     item: int = 0
     """Items of the list before it."""

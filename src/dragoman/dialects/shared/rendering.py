@@ -130,7 +130,7 @@ def _render_on(
         marks.append((stop, len(texts)))
         start = stop
     written.messages, written.originals, written.length = messages, originals, sum(map(len, texts))
-    written.texts, written.marks = tuple(texts), tuple(marks[-_LAST_TURNS - 1 : -1])
+    written.texts, written.marks = tuple(texts), tuple(marks[-_LAST_TURNS - 1 :])
     if not texts[0]:
         texts = [text for text in texts if text] or [b""]
     return [memoryview(texts[0])[1:], *texts[1:]]

@@ -9,7 +9,8 @@ what it did before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import is_
+from itertools import compress
+from operator import is_, is_not
 
 import msgspec
 from msgspec.structs import replace
@@ -214,9 +215,13 @@ class ContinuedRepairs:
         if record is None:
             return True  # on the turn before it had nothing to do
         before, after = record.before, record.after
-        if before.messages is not mirror or not _is_same_top(before, conversation) or count >= len(after):
+        if before.messages is not mirror or not _is_same_top(before, conversation):
             return False
-        if not _begins_turn(after, count) or after[count].at != mirror[count].at or after[count - 1].at == MADE:
+        if count == len(mirror):  # all that was there is known
+            same = count == len(after)
+        else:
+            same = _begins_turn(after, count) and after[count].at == mirror[count].at
+        if not same or after[count - 1].at == MADE:
             return False
         orderly = all(note.message is not None and note.message.at != MADE for note in record.notes)
         return orderly and after[count - 1].at == mirror[count - 1].at
@@ -254,7 +259,9 @@ class ContinuedRepairs:
             self._codes = self._codes if self.seen is not None else None
         elif record is None:
             return done
-        count = self._count
+        count, more = self._count, len(messages) - len(conversation.messages)
+        if more and 0 < count + more < len(messages) and messages[count + more] is conversation.messages[count]:
+            count += more  # the opening has more messages, or fewer
         while count and (count > len(messages) or messages[count - 1].at >= self._known.item):
             count -= 1  # a known message is gone, and a new one stands in its place
         known = None if mirror is None else _with_known(messages, mirror, count, self._known.item, compared)
@@ -301,7 +308,7 @@ def _with_known(
     None if one of the first ones is another, or comes from this item of the list or one after it: it is new."""
     if min(len(messages), len(known)) < count:
         return None
-    others = [at for at in range(count if compared is None else compared) if messages[at] is not known[at]]
+    others = list(compress(range(count if compared is None else compared), map(is_not, messages, known)))
     if not others:
         return messages
     if len(others) > _FEW or not all(messages[at].at < item and _is_equal(messages[at], known[at]) for at in others):

@@ -128,7 +128,7 @@ def parse_remembered(
     one, body = registry.dialect(dialect), known.body
     if known.kept is not None and known.common >= SHORTEST_LIST:
         number = known.kept.checkpoint_within(known.common)
-        for place in range(number, max(number - 2, -1), -1):  # one before, if no turn of the model follows any more
+        for place in range(number, max(number - 3, -1), -1):  # before it, if no turn of the model follows any more
             ask = _parse_rest(dialect, known, place, headers, caller)
             if ask is not None:
                 return ask
@@ -204,9 +204,9 @@ def _parse_rest(
     one, body, kept, begin = registry.dialect(dialect), known.body, known.kept, known.begin
     assert kept is not None
     following = _NEXT.match(body, begin + kept.ends[place])
-    if following is None:
+    if following is None or following[1] != b",":  # with nothing behind it, its last turn is read again
         return None
-    rest = following.end() if following[1] == b"," else following.start(1)
+    rest = following.end()
     reading = ListReading(kept.read, kept.read.checkpoints[place], place)
     try:
         opened, top = _open_rest(one.list_name, known, rest)

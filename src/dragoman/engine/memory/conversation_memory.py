@@ -28,14 +28,15 @@ LARGEST_SHARE = 4
 """One conversation may take a quarter of the budget; what is larger is read anew on every turn."""
 _MESSAGE_BYTES = 1200
 """What a message takes beside its text: its parts, its traits, and its place in lists."""
-_STALE = 4
-"""Turns at the end of a conversation that may be missing in its next turn: then it is the same one, and is replaced.
-With more it is another branch, and both are kept."""
+_STALE = 5
+"""Checkpoints at the end of a conversation, its end among them, after which its next turn may differ: then it is the
+same one, and is replaced. With more it is another branch, and both are kept."""
 _MOST_MADE = 8
 """Things that were made of a conversation and are kept, such as its text for a target."""
 _GLANCE = 16 * 1024
 """Bytes by which a conversation is found if no other begins with them."""
 _LIST, _LIST_END = b"[]"
+_SPACES = b" \t\r\n"
 _STEP = 65536
 _LONG = 16 * 1024
 """Bytes by which the head of a conversation grows at once."""
@@ -221,8 +222,10 @@ class KeptConversation:
     def checkpoint_within(self, length: int) -> int:
         """The last checkpoint in the first bytes of the text, by its number; -1 if there is none."""
         ends, checkpoints = self.ends, self.read.checkpoints
-        if len(ends) < len(checkpoints):
-            known, skipped = len(ends), len(self.head)
+        known, skipped = len(ends), len(self.head)
+        if known == len(checkpoints) - 1 and checkpoints[-1].count == len(self.read.messages):
+            self.ends = ends = [*ends, skipped + len(self.tail[:-1].rstrip(_SPACES))]
+        elif known < len(checkpoints):
             first, begin = (checkpoints[known - 1].item, ends[-1] - skipped) if known else (0, 0)
             numbers = [one.item - first for one in checkpoints[known:]]
             self.ends = ends = [*ends, *[end + skipped for end in find_ends(self.tail, numbers, begin, bool(known))]]
@@ -411,7 +414,8 @@ def list_items(text: bytes) -> bytes:
 
 def find_ends(text: bytes, numbers: Sequence[int], begin: int = 0, inside: bool = False) -> list[int]:
     """Where the items before each of these items end in the text of a JSON list, counted from `begin`: the list's own
-    beginning, or, `inside` it, the end of one of its items. The numbers rise, and begin above 0."""
+    beginning, or, `inside` it, the end of one of its items. The numbers rise, and begin above 0; the last may be that
+    of all items."""
     ends: list[int] = []
     wanted = iter(numbers)
     number, at = next(wanted), begin
@@ -424,4 +428,6 @@ def find_ends(text: bytes, numbers: Sequence[int], begin: int = 0, inside: bool 
             if number < 0:
                 break
         at = skip(text, at or 1).end() + len(item)  # type: ignore[union-attr]
+    else:
+        ends.append(at)
     return ends

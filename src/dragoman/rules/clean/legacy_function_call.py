@@ -39,6 +39,7 @@ from dragoman.rules.rule import rule
     when=lambda facts: Stance.REFUSES in (facts.legacy_calls, facts.call_signature),
     looks_for=traits.LEGACY,
     loses=Loss.NOTHING,
+    turnwise=lambda context: True,
 )
 def legacy_function_call(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_parts(conversation, _modernise)

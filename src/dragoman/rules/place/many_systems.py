@@ -36,6 +36,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import blank, joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
+from dragoman.conversation.traits import observe_message
 from dragoman.profiles.facts import Facts, Stance, SystemCount
 from dragoman.rules.context import Context
 from dragoman.rules.fitted_hints import hint_last_part
@@ -67,7 +68,8 @@ def many_systems(conversation: Conversation, context: Context) -> Rewrite:
         one, did = _join(leading, separator(choice), context.facts), "joined with the system message before it"
     loses = Loss.NOTHING if keeps_members(one, leading) else Loss.METADATA
     notes = tuple([Note(did, message, loses=loses, before=message, after=one) for message in leading[1:]])
-    return Rewrite(replace(conversation, messages=(one, *conversation.messages[opening:])), notes)
+    messages = (one, *conversation.messages[opening:])
+    return Rewrite(replace(conversation, messages=messages), notes, adds=observe_message(one).traits)
 
 
 def _of_parts(leading: tuple[Message, ...]) -> Message:

@@ -23,12 +23,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
+from dragoman.conversation.bounded_cache import IdentityCache
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
+from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import ChoiceMode
+from dragoman.conversation.traits import observe_message
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
@@ -52,6 +55,13 @@ def single_call(conversation: Conversation, context: Context) -> Rewrite:
         "asked for one call at a time in words", key="parallel_tool_calls", kind="synthetic", before=False, after=turn
     )
     messages = (*conversation.messages[:at], turn, *conversation.messages[at:])
-    return Rewrite(
-        replace(conversation, messages=messages, settings=replace(settings, parallel_tool_calls=None)), (note,)
-    )
+    adds = observe_message(turn).traits | traits.SYSTEM | (traits.MANY_SYSTEMS if at else 0)
+    return Rewrite(replace(conversation, messages=messages, settings=_without(settings)), (note,), adds=adds)
+
+
+def _leave_out(settings: Settings) -> Settings:
+    return replace(settings, parallel_tool_calls=None)
+
+
+_without = IdentityCache(_leave_out)
+"""The same settings on every turn, so that what is made of them is known."""
