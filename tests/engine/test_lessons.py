@@ -167,6 +167,23 @@ CASES: dict[str, Case] = {
         target="gemini/gemini-2.5-flash",
         source="gemini",
     ),
+    "signature-entry": Case(
+        (
+            "Gemini models require OpenRouter reasoning details to be preserved in each request. Please refer to our"
+            " docs: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens. Upstream"
+            " error: Function call is missing a thought_signature in functionCall parts.",
+        ),
+        {
+            "call_signature": "refuses",
+            "signature_skip": "skip_thought_signature_validator",
+            "state_format": "google-gemini-v1",
+        },
+        {"messages": [HI, {"role": "assistant", "content": "", "tool_calls": [CALL_ONE]}, ANSWER_ONE]},
+        lambda body: [entry["data"] for entry in body["messages"][1].get("reasoning_details", ())],
+        [],
+        ["skip_thought_signature_validator"],
+        target="openai-compatible/some-model",
+    ),
     "missing-signature": Case(
         ("Function call is missing a thought_signature in functionCall parts.", "missing a `thought_signature`"),
         {"call_signature": "refuses", "signature_skip": SKIP},

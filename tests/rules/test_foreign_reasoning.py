@@ -390,7 +390,8 @@ def test_a_format_that_a_client_joined_is_written_once(name: str, times: int) ->
     entry = {"type": "reasoning.text", "text": text, "format": name * times, "index": 0, "signature": signature}
     turn = {"role": "assistant", "content": "Yes.", "reasoning": text, "reasoning_details": [entry]}
     asked = [{"role": "user", "content": "Hi"}, turn, {"role": "user", "content": "More"}]
-    made = adapt({"model": "m", "messages": asked}, target="openrouter/anthropic/claude-sonnet-4.5")
+    model = "openai/gpt-5.1" if name.startswith("openai") else "anthropic/claude-sonnet-4.5"
+    made = adapt({"model": "m", "messages": asked}, target=f"openrouter/{model}")
     assert json.loads(made.body)["messages"][1]["reasoning_details"] == [{**entry, "format": name}]
     changes = [(one.rule, one.at, one.loses) for one in made.changes]
     expected = ("foreign-reasoning", "/messages/1/reasoning_details", "nothing")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
+import orjson
 import pytest
+from tests.judges import judge
 from tests.rules.runs import Run, facts, run, sent
 
 from dragoman.engine.library.adapt import adapt
@@ -183,3 +186,87 @@ def test_the_first_part_of_an_image_models_turn_and_each_picture(name: str) -> N
 
 def test_a_picture_of_the_users_needs_no_signature() -> None:
     assert through(IMAGE_MODEL, {"role": "user", "parts": [{"text": "See"}, IMAGE]}).untouched
+
+
+CALLS: dict[str, Any] = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [
+        {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}} for name in ("c1", "c2")
+    ],
+}
+FOUND = [{"role": "tool", "tool_call_id": name, "content": "Found."} for name in ("c1", "c2")]
+ENTRY = {
+    "type": "reasoning.encrypted",
+    "data": "skip_thought_signature_validator",
+    "id": "c1",
+    "format": "google-gemini-v1",
+    "index": 0,
+}
+SIGNATURE = b64encode(b"\n\x2e" + b"A" * 46).decode()
+
+
+def to_openrouter(model: str, *details: dict[str, Any]) -> Run:
+    said = {**CALLS, "reasoning_details": list(details)} if details else CALLS
+    messages = [{"role": "user", "content": "Hi"}, said, *FOUND]
+    return sent({"messages": messages}, f"openrouter/{model}")
+
+
+def test_behind_openrouter_the_skip_value_stands_in_one_entry_for_each_turn() -> None:
+    """https://github.com/RooCodeInc/Roo-Code/pull/10640"""
+    done = to_openrouter("google/gemini-3-pro-preview")
+    assert done.json["messages"][1] == {**CALLS, "reasoning_details": [ENTRY]}
+    assert done.changes == [("missing-signature", "/messages/1/tool_calls/0", "nothing", True)]
+    name = "google/gemini-3-pro-preview"
+    plain = orjson.dumps({"model": name, "messages": [{"role": "user", "content": "Hi"}, CALLS, *FOUND]})
+    compiled = adapt(plain, source="openai-chat", target=f"openrouter/{name}")
+    assert judge("openrouter", name, compiled.path, compiled.headers, plain) is not None
+    assert judge("openrouter", name, compiled.path, compiled.headers, compiled.body) is None
+
+
+def test_behind_openrouter_words_of_thinking_stay_before_the_skip_value() -> None:
+    words = {"type": "reasoning.text", "text": "Hm.", "format": "google-gemini-v1", "index": 0}
+    done = to_openrouter("google/gemini-3-flash-preview", words)
+    assert done.json["messages"][1]["reasoning_details"] == [words, ENTRY]
+
+
+def test_behind_openrouter_what_gemini_signed_stays() -> None:
+    own = {"type": "reasoning.encrypted", "data": SIGNATURE, "format": "google-gemini-v1", "id": "c1", "index": 0}
+    for model in ("google/gemini-3-pro-preview", "google/gemini-2.5-flash"):
+        assert to_openrouter(model, own).changes == []
+    assert to_openrouter("google/gemini-2.5-flash").changes == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "given"),
+    [
+        ("reasoning.text", "signature", "anthropic-claude-v1"),
+        ("reasoning.encrypted", "data", "openai-responses-v1"),
+        ("reasoning.encrypted", "data", "xai-responses-v1"),
+    ],
+)
+def test_behind_openrouter_what_another_vendor_signed_is_replaced(kind: str, key: str, given: str) -> None:
+    foreign = {"type": kind, key: SIGNATURE, "format": given, "index": 0}
+    assert to_openrouter("google/gemini-3-pro-preview", foreign).json["messages"][1]["reasoning_details"] == [ENTRY]
+    own = {"anthropic": "anthropic-claude-v1", "openai": "openai-responses-v1", "x-ai": "xai-responses-v1"}
+    for vendor, format_ in own.items():
+        done = to_openrouter(f"{vendor}/some-model", foreign)
+        assert ("reasoning_details" in done.json["messages"][1]) == (given == format_)
+
+
+def test_the_entries_of_servers_whose_format_is_not_known_stay() -> None:
+    foreign = {"type": "reasoning.encrypted", "data": SIGNATURE, "format": "openai-responses-v1", "index": 0}
+    messages = [{"role": "user", "content": "Hi"}, {**CALLS, "reasoning_details": [foreign]}, *FOUND]
+    for target in ("openrouter/z-ai/glm-4.6", "openai-compatible/some-model"):
+        assert sent({"messages": messages}, target).json["messages"][1]["reasoning_details"] == [foreign]
+
+
+def test_minimax_gets_thinking_as_its_own_entries() -> None:
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": ""}
+    turns = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "Yes."}]},
+    ]
+    body = {"model": "m", "max_tokens": 9, "messages": [*turns, turns[0]]}
+    done = adapt(body, source="anthropic", target="minimax/MiniMax-M2")
+    assert done.json["messages"][1]["reasoning_details"] == [{"type": "reasoning.text", "text": "Hm."}]

@@ -602,8 +602,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     state_format: Annotated[
         str,
         Meta(
-            description="the `format` of the entries of `reasoning_details` that it made (glob; empty: any). If it has one,"
-            " the value that skips the check of a signature stands in such an entry"
+            description="the `format` of the entries of `reasoning_details` that it made (glob; empty: any). If it has"
+            " one, the value that skips the check of a signature stands in such an entry"
         ),
     ] = ""
     routed_state: Annotated[

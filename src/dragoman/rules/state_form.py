@@ -76,7 +76,7 @@ class _Route(msgspec.Struct):
 
 _DETAILS = msgspec.json.Decoder(_Detail)
 _ROUTES = msgspec.json.Decoder(_Route)
-_FORMATLESS = frozenset({None, "", "unknown"})
+_FORMATLESS = frozenset({"", "unknown"})
 _LENGTH_FIRST = frozenset({"google-gemini-v1", "anthropic-claude-v1"})
 """Formats of details whose data begins with its length. The bytes of others may begin with anything."""
 
@@ -159,11 +159,12 @@ def _is_detail(entry: bytes, facts: Facts) -> bool:
 
 
 def _has_other_format(detail: _Detail, facts: Facts) -> bool:
-    """Is it the proof of another vendor's model? An entry may say nothing of its format, and words alone prove nothing."""
-    given = detail.format
-    if not facts.state_format or given in _FORMATLESS or not (detail.signature or detail.data):
+    """Is it the proof of another vendor's model? An entry may name no format, and words alone prove nothing."""
+    if not facts.state_format or not (detail.signature or detail.data):
         return False
-    return not fnmatchcase(given or "", facts.state_format)
+    given = (detail.format or "")[:_LOOKED_AT]
+    given = given[: (given + given).find(given, 1)]  # clients write it as often as there were pieces of a stream
+    return given not in _FORMATLESS and not fnmatchcase(given, facts.state_format)
 
 
 def _is_signature(value: bytes) -> bool:

@@ -6,8 +6,8 @@ anew, calls of earlier turns get it too. It is not demanded there, but so a turn
 after it has become an earlier one. Its image models check the text at the beginning of each of their turns, and each
 picture: these get the value too.
 
-A router that keeps signatures in entries of `reasoning_details` (fact `state_format`) gets the value there: one entry for
-each turn with calls, under the id of its first call.
+A router that keeps signatures in entries of `reasoning_details` (fact `state_format`) gets the value there: one entry
+for each turn with calls, under the id of its first call.
 
 A client that keeps the pieces of a stream as turns of their own is no exception: each of them is checked as a step
 (https://github.com/googleapis/js-genai/issues/1275), and only the first is signed. In the target's own dialect they

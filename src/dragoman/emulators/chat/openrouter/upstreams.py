@@ -103,6 +103,42 @@ def _check_gemini(messages: list[Any], model: str) -> None:
             "the number of function response parts is equal to the number of function call parts of the function call"
         )
         raise _google_refusal(400, f"Please ensure that {sentence} turn.")
+    _check_gemini_steps(messages, model)
+
+
+_SKIP = "skip_thought_signature_validator"
+_FORMATS = {
+    "google": "google-gemini-v1",
+    "anthropic": "anthropic-claude-v1",
+    "openai": "openai-responses-v1",
+    "x-ai": "xai-responses-v1",
+}
+
+
+def _check_gemini_steps(messages: list[Any], model: str) -> None:
+    """Gemini 3 wants a signature for each step since the last turn of the user: one entry, under the id of its first
+    call or without one."""
+    if re.match(r"google/gemini-[3-9]", model) is None:
+        return
+    last = max((at for at, message in enumerate(messages) if role(message) == "user"), default=-1)
+    for at, message in enumerate(messages):
+        calls = message.get("tool_calls") or ()
+        if at <= last or not calls:
+            continue
+        entries = [
+            item for item in message.get("reasoning_details") or () if isinstance(item, dict) and item.get("data")
+        ]
+        if not entries:
+            name = calls[0]["function"]["name"]
+            raise _google_refusal(
+                400,
+                "Gemini models require OpenRouter reasoning details to be preserved in each request. Upstream error:"
+                f" Function call is missing a thought_signature in functionCall parts. Additional data, function call"
+                f" `default_api:{name}` , position {at + 1}.",
+            )
+        skips = [item for item in entries if item["data"] == _SKIP]
+        if skips and (len(entries) > 1 or skips[0].get("id") != calls[0]["id"] or skips[0].get("index") != 0):
+            raise _google_refusal(400, "Unable to submit request because Thought signature is not valid")
 
 
 _SAYS = ("content", "tool_calls", "reasoning_details", "reasoning", "reasoning_content")
@@ -213,9 +249,25 @@ def signature_check(strict: bool) -> Check:
             details = message.get("reasoning_details")
             for item in details if isinstance(details, list) else ():
                 for key in ("signature", "data") if isinstance(item, dict) else ():
-                    _check_proof(item.get(key), request.model, at, strict)
+                    _check_format(item, key, request.model, at)
+                    if not _is_skip(item, request.model):
+                        _check_proof(item.get(key), request.model, at, strict)
 
     return check
+
+
+def _is_skip(item: dict[str, Any], model: str) -> bool:
+    """Whether it is the value with which Gemini 3 checks no signature."""
+    return item.get("data") == _SKIP and re.match(r"google/gemini-[3-9]", model) is not None
+
+
+def _check_format(item: dict[str, Any], key: str, model: str, at: int) -> None:
+    """What another vendor's model signed or encrypted is refused."""
+    own, given = _FORMATS.get(model.split("/")[0]), item.get("format")
+    if item.get(key) is None or own is None or given in (None, "", "unknown") or str(given).endswith(own):
+        return
+    if given in _FORMATS.values():
+        raise _signature_refusal(model, at)
 
 
 def _check_proof(value: object, model: str, at: int, strict: bool) -> None:
