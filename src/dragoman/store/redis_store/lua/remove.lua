@@ -1,0 +1,2 @@
+for i = 1, #ARGV do drop(ARGV[i]) end
+return 1
