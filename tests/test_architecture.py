@@ -97,7 +97,6 @@ MAY_NAME_A_DIALECT = {
     "cli/commands/providers/emulate.py": "emulators' names, in the order in which they are listed",
     "emulation/emulator_verdict.py": "emulators' names, for profiles that have no emulator of their own",
     "cli/commands/providers/demo.py": "profiles' names, in the order in which the demo shows them",
-    "cli/demo_conversations.py": "recorded conversations, each in a dialect and for a profile",
     "emulators/catalogue.py": "emulators' names",
     "emulators/chat/openrouter/emulator.py": "the names of vendors in OpenRouter's models",
     "emulators/chat/openrouter/upstreams.py": "the names of vendors in OpenRouter's models",

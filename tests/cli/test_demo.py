@@ -37,7 +37,7 @@ def test_each_conversation_is_really_refused(demo_conversation: DemoConversation
 
 def test_every_dialect_is_shown() -> None:
     assert [demo_conversation.dialect for demo_conversation in DEMO_CONVERSATIONS] == list(DIALECT_NAMES), (
-        "cli/demo_conversations.py has one of each dialect, in the order of the names"
+        "cli/demo_conversations.json has one of each dialect, in the order of the names"
     )
 
 
