@@ -30,27 +30,12 @@ from dragoman.dialects.dialect import AnswerContext, Job, Route
 from dragoman.engine.answer.client_failures import failure_of, render_failure
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.cloud_requests import parse_routed
+from dragoman.engine.exchange import steps
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.caller_options import caller_options
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.split_answer import SplitRounds
-from dragoman.engine.exchange.steps import (
-    Answered,
-    AttemptFailed,
-    Choose,
-    End,
-    FetchMedia,
-    GaveUp,
-    Recall,
-    Recalled,
-    Send,
-    SendRounds,
-    Step,
-    Streaming,
-    StreamingAll,
-    Wait,
-)
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapted import AdaptedRequest, make_adapted
 from dragoman.engine.library.policy import Policy
@@ -129,52 +114,52 @@ class SdkExchange:
             self._adapted = make_adapted(request)
         return self._adapted
 
-    def start(self) -> Send[HttpDestination] | Streaming | SdkResponse:
+    def start(self) -> steps.Send[HttpDestination] | steps.Streaming | SdkResponse:
         return self.after(self.exchange.start())
 
-    def after(self, step: Step[HttpDestination]) -> Send[HttpDestination] | Streaming | SdkResponse:
+    def after(self, step: steps.Step[HttpDestination]) -> steps.Send[HttpDestination] | steps.Streaming | SdkResponse:
         """Carry out all that needs no socket, up to the next send or the end."""
         memory = self._memory
-        while not isinstance(step, Send):
+        while not isinstance(step, steps.Send):
             exchange = self.exchange
             match step:
-                case Choose(candidates):
+                case steps.Choose(candidates):
                     step = exchange.chosen(candidates[0], memory.corrected(candidates[0]))
-                case Recall():
-                    step = exchange.recalled(Recalled(memory.recall(step)))
-                case FetchMedia():
+                case steps.Recall():
+                    step = exchange.recalled(steps.Recalled(memory.recall(step)))
+                case steps.FetchMedia():
                     step = exchange.fetched({})
-                case SendRounds():
+                case steps.SendRounds():
                     self.exchange = exchange.parts[0]
                     step = self.exchange.start()
-                case AttemptFailed():
+                case steps.AttemptFailed():
                     self._note(step)
                     step = exchange.resume()
-                case Wait():
+                case steps.Wait():
                     step = exchange.resume()
-                case Answered(body):
+                case steps.Answered(body):
                     self._learn()
                     self._keep()
                     if (following := self.next_round()) is not None:
                         step = following
                         continue
                     joined = self._join()
-                    whole = joined.body if isinstance(joined, Answered) else body
+                    whole = joined.body if isinstance(joined, steps.Answered) else body
                     return SdkResponse(200, {"content-type": _JSON, **self._report()}, whole, self.adapted())
-                case Streaming():
+                case steps.Streaming():
                     self._learn()
                     joined = self._join()
-                    return replace(step, first=joined.first) if isinstance(joined, StreamingAll) else step
-                case GaveUp(failure):
+                    return replace(step, first=joined.first) if isinstance(joined, steps.StreamingAll) else step
+                case steps.GaveUp(failure):
                     self._join(step)
                     return self._refusal(failure)
         return step
 
-    def _join(self, end: GaveUp | None = None) -> End | None:
+    def _join(self, end: steps.GaveUp | None = None) -> steps.End | None:
         """What the rounds have given so far as one answer; None if there are none."""
         return self._whole.joined(end) if self._whole.split is not None else None
 
-    def next_round(self) -> Step[HttpDestination] | None:
+    def next_round(self) -> steps.Step[HttpDestination] | None:
         """Ask the provider to go on, if it has paused."""
         split = self._whole.split
         if not isinstance(split, SplitRounds) or self.exchange.failure is not None or split.round_ended() is None:
@@ -195,14 +180,14 @@ class SdkExchange:
         assert failure is not None
         return self._whole.cut(failure)
 
-    def outgoing(self, send: Send[HttpDestination]) -> Outgoing:
+    def outgoing(self, send: steps.Send[HttpDestination]) -> Outgoing:
         """The request for the provider."""
         destination, request = send.destination, send.request
         headers = {**request.headers, **dict(destination.signed(send.key))}
         outgoing = Outgoing("POST", destination.url(request.path), tuple(headers.items()), request.body)
         return authorize(self._authorizers, destination, outgoing)
 
-    def _note(self, failed: AttemptFailed[HttpDestination]) -> None:
+    def _note(self, failed: steps.AttemptFailed[HttpDestination]) -> None:
         scheme = failed.destination.scheme
         if failed.failure.kind is FailureKind.AUTH and scheme is not None:
             self._authorizers.refused(scheme, self.date)
@@ -292,7 +277,7 @@ class SdkBridge:
     def _count(self, dialect: str, ask: Ask, id: str, headers: Mapping[str, str]) -> SdkCount | SdkResponse:
         asking = self._exchange(ask, AnswerContext(model=ask.model or "", id=id), headers)
         step = asking.start()
-        if not isinstance(step, Send):
+        if not isinstance(step, steps.Send):
             assert isinstance(step, SdkResponse)
             return step
         named = {"content-type": _JSON, _ID: id, _MODEL: step.destination.name}

@@ -13,17 +13,7 @@ import msgspec
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.contracts.stored_prompts import StoredPromptForm
 from dragoman.dialects.registry import dialect
-from dragoman.engine.history.stored_prompts import (
-    DeleteOrder,
-    Order,
-    PromptUse,
-    RenewOrder,
-    StoredPrompt,
-    StoredPromptBook,
-    StoreOrder,
-    digest_prompt,
-    price_of_storing,
-)
+from dragoman.engine.history import stored_prompts
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination
@@ -61,18 +51,18 @@ class StoredPrompts:
         note: Callable[[StoredBooking], None],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self.book = StoredPromptBook(clock)
+        self.book = stored_prompts.StoredPromptBook(clock)
         self._transports = transports
         self._authorizers = authorizers
         self._note = note
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def note(self, use: PromptUse, usage: Usage, destination: HttpDestination, key: int) -> None:
+    def note(self, use: stored_prompts.PromptUse, usage: Usage, destination: HttpDestination, key: int) -> None:
         """A request was answered: begin what is to be done then."""
         if destination.price is None:
             return
         for order in self.book.note(use, usage, destination):
-            if isinstance(order, StoreOrder):
+            if isinstance(order, stored_prompts.StoreOrder):
                 self._begin(self._store(order, destination, key))
             else:
                 self._begin(self._carry_out(order, use))
@@ -98,7 +88,7 @@ class StoredPrompts:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _store(self, order: StoreOrder, destination: HttpDestination, key: int) -> None:
+    async def _store(self, order: stored_prompts.StoreOrder, destination: HttpDestination, key: int) -> None:
         price, pieces, form, path = destination.price, order.use.pieces, order.use.form, order.use.path
         assert price is not None
         where, body = form.create(path, pieces, order.count, order.seconds)
@@ -108,32 +98,36 @@ class StoredPrompts:
             self.book.refused(order)
             return
         name, tokens = made
-        digest = digest_prompt(pieces, order.count)
-        stored = StoredPrompt(name, destination, path, key, digest, order.count, tokens=tokens, seconds=order.seconds)
-        cost = price.cost(Usage(tokens)) + price_of_storing(tokens, order.seconds, price)
+        digest = stored_prompts.digest_prompt(pieces, order.count)
+        stored = stored_prompts.StoredPrompt(
+            name, destination, path, key, digest, order.count, tokens=tokens, seconds=order.seconds
+        )
+        cost = price.cost(Usage(tokens)) + stored_prompts.price_of_storing(tokens, order.seconds, price)
         did = f"made a cache of {tokens:,} tokens for the session, for {order.seconds / 60:.0f} minutes"
         self._book(order.use, destination, cost, did, tokens)
         for following in self.book.made(order, stored, price):
             await self._carry_out(following, order.use)
 
-    async def _carry_out(self, order: Order, use: PromptUse) -> None:
-        if isinstance(order, DeleteOrder):
+    async def _carry_out(self, order: stored_prompts.Order, use: stored_prompts.PromptUse) -> None:
+        if isinstance(order, stored_prompts.DeleteOrder):
             await self._delete(order.stored)
-        elif isinstance(order, RenewOrder):
+        elif isinstance(order, stored_prompts.RenewOrder):
             stored = order.stored
             destination, form = _place_of(stored)
             where = form.address(stored.path, stored.name)
             if await self._send("PATCH", where, form.renew(stored.seconds), destination, stored.key) is not None:
                 assert destination.price is not None
-                cost = price_of_storing(stored.tokens, stored.seconds, destination.price)
+                cost = stored_prompts.price_of_storing(stored.tokens, stored.seconds, destination.price)
                 did = f"renewed a cache of {stored.tokens:,} tokens, for {stored.seconds / 60:.0f} minutes"
                 self._book(use, destination, cost, did)
 
-    async def _delete(self, stored: StoredPrompt) -> None:
+    async def _delete(self, stored: stored_prompts.StoredPrompt) -> None:
         destination, form = _place_of(stored)
         await self._send("DELETE", form.address(stored.path, stored.name), b"", destination, stored.key)
 
-    def _book(self, use: PromptUse, destination: HttpDestination, cost: float, did: str, tokens: int = 0) -> None:
+    def _book(
+        self, use: stored_prompts.PromptUse, destination: HttpDestination, cost: float, did: str, tokens: int = 0
+    ) -> None:
         caller, session, *_ = use.session
         self._note(StoredBooking(caller, session, use.model, destination, cost=cost, did=did, tokens=tokens))
 
@@ -151,7 +145,7 @@ class StoredPrompts:
         return answer if 200 <= incoming.status < 300 else None
 
 
-def _place_of(stored: StoredPrompt) -> tuple[HttpDestination, StoredPromptForm]:
+def _place_of(stored: stored_prompts.StoredPrompt) -> tuple[HttpDestination, StoredPromptForm]:
     """Where it lies, and how it is asked for there."""
     destination = stored.destination
     form = dialect(destination.target.dialect).stored_prompts

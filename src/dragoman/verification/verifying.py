@@ -29,19 +29,9 @@ from dragoman.probe.live.probed_server import ProbedServer
 from dragoman.profiles.facts import Stance
 from dragoman.profiles.prices import TokenPrice
 from dragoman.upstream.destinations import HttpDestination
+from dragoman.verification import sending
 from dragoman.verification.fact_check import check_facts, with_tally
 from dragoman.verification.run_state import FactCheck, TargetRun, TrialRun
-from dragoman.verification.sending import (
-    RawAnswer,
-    SentRequest,
-    Way,
-    WireRequest,
-    describe,
-    parse_reply,
-    render,
-    send_directly,
-    send_through,
-)
 from dragoman.verification.trials import RESULT, TRIALS, FixedConversation
 
 _DEAR = TokenPrice(10.0, 40.0)
@@ -105,19 +95,19 @@ class Verifier:
         return run
 
     async def send(
-        self, way: Way, destination: HttpDestination, turn: int, request: WireRequest, limit: int
-    ) -> tuple[SentRequest, Reply | Failure]:
+        self, way: sending.Way, destination: HttpDestination, turn: int, request: sending.WireRequest, limit: int
+    ) -> tuple[sending.SentRequest, Reply | Failure]:
         """Send one request one way. What it cost is part of what is known of it. `limit`: of its output."""
-        answer: RawAnswer | Failure
-        if way is Way.DIRECTLY:
-            answer = await send_directly(self._gateway, destination, request)
+        answer: sending.RawAnswer | Failure
+        if way is sending.Way.DIRECTLY:
+            answer = await sending.send_directly(self._gateway, destination, request)
         else:
-            answer = await send_through(self._gateway, request)
-        reply = answer if isinstance(answer, Failure) else parse_reply(request, answer)
-        sent = describe(way, turn, answer, reply)
+            answer = await sending.send_through(self._gateway, request)
+        reply = answer if isinstance(answer, Failure) else sending.parse_reply(request, answer)
+        sent = sending.describe(way, turn, answer, reply)
         usage = sent.usage or (_estimate(request, limit) if sent.answered else Usage())
         sent = replace(sent, cost=find_price(destination).cost(usage), says=self._redact(sent.says))
-        if self._with_bodies and isinstance(answer, RawAnswer):
+        if self._with_bodies and isinstance(answer, sending.RawAnswer):
             shown = [self._redact(body.decode("utf-8", "replace")) for body in (request.body, answer.body)]
             sent = replace(sent, request=shown[0], answer=shown[1])
         return sent, reply
@@ -160,24 +150,26 @@ class _TriedConversation:
         self._left = budget
         self._own = dialect(destination.target.dialect)
 
-    async def run(self) -> tuple[SentRequest, ...]:
-        sent: list[SentRequest] = []
-        for way in Way:
+    async def run(self) -> tuple[sending.SentRequest, ...]:
+        sent: list[sending.SentRequest] = []
+        for way in sending.Way:
             sent += await self._run_turns(way)
             if self.ended:
                 break
         return tuple(sent)
 
-    async def _run_turns(self, way: Way) -> list[SentRequest]:
+    async def _run_turns(self, way: sending.Way) -> list[sending.SentRequest]:
         trial = self._trial
-        sent: list[SentRequest] = []
+        sent: list[sending.SentRequest] = []
         client, conversation = self._opening(way)
-        usage = way is Way.GATEWAY or self._destination.target.facts.stream_usage is Stance.ACCEPTS
+        usage = way is sending.Way.GATEWAY or self._destination.target.facts.stream_usage is Stance.ACCEPTS
         for turn in range(1, trial.turns + 1):
             try:
-                request = render(client, conversation, self._model(way), trial.stream, usage)
+                request = sending.render(client, conversation, self._model(way), trial.stream, usage)
             except Unrepresentable as fault:
-                return [SentRequest(way=way, turn=turn, says=f"{client.title} has no form for it: {fault.message}")]
+                return [
+                    sending.SentRequest(way=way, turn=turn, says=f"{client.title} has no form for it: {fault.message}")
+                ]
             if find_price(self._destination).cost(_estimate(request, trial.limit)) > self._left:
                 self.ended = SPENT
                 return sent
@@ -185,20 +177,20 @@ class _TriedConversation:
             sent.append(answer)
             self._left -= answer.cost
             if isinstance(reply, Failure):
-                if way is Way.DIRECTLY and reply.kind in _FINAL:
+                if way is sending.Way.DIRECTLY and reply.kind in _FINAL:
                     self.ended = f"the provider refused: {answer.says}"
                 return sent
             if not trial.repeats:
                 conversation = _continue(conversation, reply)
         return sent
 
-    def _model(self, way: Way) -> str:
+    def _model(self, way: sending.Way) -> str:
         """The model to ask for. The gateway is given the provider too."""
         asked = self._destination.target.model
         named = asked[0] + asked if self._trial.misspells else asked
-        return named if way is Way.DIRECTLY else f"{self._destination.provider}/{named}"
+        return named if way is sending.Way.DIRECTLY else f"{self._destination.provider}/{named}"
 
-    def _opening(self, way: Way) -> tuple[Dialect, Conversation]:
+    def _opening(self, way: sending.Way) -> tuple[Dialect, Conversation]:
         """The client's dialect, and the first request in it."""
         trial = self._trial
         if trial.script:
@@ -208,17 +200,17 @@ class _TriedConversation:
         if trial.repeats:  # what one way has put into the cache would show in the other
             body = msgspec.json.decode(msgspec.json.encode(body).replace(b"Item 1 ", f"({way}) Item 1 ".encode(), 1))
         ask = read(msgspec.json.encode({"model": self._destination.target.model, **body}), source=DEFAULT_DIALECT)
-        if way is Way.GATEWAY:
+        if way is sending.Way.GATEWAY:
             return dialect(DEFAULT_DIALECT), ask.conversation
         compiled = compile_ask(ask, self._destination.target, Options(stream=trial.stream))
         return self._own, self._own.requests.parse(compiled.body).conversation
 
-    def _choose_dialect(self, way: Way, conversation: Conversation) -> Dialect:
+    def _choose_dialect(self, way: sending.Way, conversation: Conversation) -> Dialect:
         """The provider's dialect; for the gateway Chat, if the other has no form for the conversation."""
         try:
-            render(self._own, conversation, self._destination.target.model, False)
+            sending.render(self._own, conversation, self._destination.target.model, False)
         except Unrepresentable:
-            return self._own if way is Way.DIRECTLY else dialect(DEFAULT_DIALECT)
+            return self._own if way is sending.Way.DIRECTLY else dialect(DEFAULT_DIALECT)
         return self._own
 
 
@@ -231,6 +223,6 @@ def _continue(conversation: Conversation, reply: Reply) -> Conversation:
     return replace(conversation, messages=(*conversation.messages, *turns))
 
 
-def _estimate(request: WireRequest, limit: int) -> Usage:
+def _estimate(request: sending.WireRequest, limit: int) -> Usage:
     """What a request uses at most: by its size, and by the limit of its output."""
     return Usage(len(request.body) // _BYTES_PER_TOKEN, limit)

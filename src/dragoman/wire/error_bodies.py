@@ -15,17 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind, Overflow
-from dragoman.wire.error_wording import (
-    AUTH_SENTENCE,
-    CODES,
-    CONTEXT,
-    OVERFLOW,
-    SENTENCES,
-    SPENT_SENTENCE,
-    STATUSES,
-    WEAK_CODES,
-    matched_part,
-)
+from dragoman.wire import error_wording
 from dragoman.wire.retry_after import find_wait, parse_seconds
 
 UNREADABLE = "Unable to read error response from provider"
@@ -142,16 +132,16 @@ def provider_error(raw: bytes) -> Any:
 def classify(status: int, names: tuple[str, ...], message: str) -> tuple[FailureKind, int | None, int | None]:
     """The kind, and the numbers of a context-length refusal. `names` are codes and types, the most reliable first."""
     lowered = [name[:_LONGEST_NAME].lower() for name in names[:_MOST_NAMES]]
-    message = matched_part(message)
-    strong = next((CODES[name] for name in lowered if name in CODES), None)
+    message = error_wording.matched_part(message)
+    strong = next((error_wording.CODES[name] for name in lowered if name in error_wording.CODES), None)
     if strong is FailureKind.CONTEXT_LENGTH or (strong is None and status not in _NEVER_CONTEXT):
-        for sentence in CONTEXT:
+        for sentence in error_wording.CONTEXT:
             if found := sentence.search(message):
                 numbers = found.groupdict()
                 return FailureKind.CONTEXT_LENGTH, _number(numbers.get("tokens")), _number(numbers.get("limit"))
-    if strong is FailureKind.PERMISSION and AUTH_SENTENCE.search(message):
+    if strong is FailureKind.PERMISSION and error_wording.AUTH_SENTENCE.search(message):
         return FailureKind.AUTH, None, None
-    if strong in _SPENT_TOO and SPENT_SENTENCE.search(message):
+    if strong in _SPENT_TOO and error_wording.SPENT_SENTENCE.search(message):
         return FailureKind.QUOTA, None, None
     if strong is not None:
         return strong, None, None
@@ -160,7 +150,9 @@ def classify(status: int, names: tuple[str, ...], message: str) -> tuple[Failure
 
 def _find_overflow(message: str) -> Overflow | None:
     """The numbers of a refusal, if the conversation itself would fit."""
-    found = next((match for one in OVERFLOW if (match := one.search(matched_part(message)))), None)
+    found = next(
+        (match for one in error_wording.OVERFLOW if (match := one.search(error_wording.matched_part(message)))), None
+    )
     if found is None:
         return None
     numbers = {name: _number(text) or 0 for name, text in found.groupdict().items()}
@@ -169,16 +161,18 @@ def _find_overflow(message: str) -> Overflow | None:
 
 
 def _find_kind(status: int, names: list[str], message: str) -> FailureKind:
-    for sentence, kind in SENTENCES:
+    for sentence, kind in error_wording.SENTENCES:
         if sentence.search(message):
             return kind
-    if status in STATUSES:
-        return STATUSES[status]
+    if status in error_wording.STATUSES:
+        return error_wording.STATUSES[status]
     if status >= 500:
         return FailureKind.SERVER
     if status >= 400:
         return FailureKind.BAD_REQUEST
-    return next((WEAK_CODES[name] for name in names if name in WEAK_CODES), FailureKind.SERVER)
+    return next(
+        (error_wording.WEAK_CODES[name] for name in names if name in error_wording.WEAK_CODES), FailureKind.SERVER
+    )
 
 
 def _quota_if_daily(kind: FailureKind, parser: _ErrorParser) -> FailureKind:

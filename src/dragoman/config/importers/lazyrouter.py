@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from dragoman.config.importers.foreign_config import (
-    ForeignSection,
-    Imported,
-    ImportNote,
-    hash_client_key,
-    without_empty,
-)
+from dragoman.config.importers import foreign_config
 from dragoman.config.importers.vendor_hosts import profile_at
 
 # api_style → the dialect, the profile without an address, and the one at an address that no vendor owns.
@@ -29,10 +23,10 @@ FLATTENED = {"flat_tools": True, "thought_in_id": "refuses"}
 MODELS_PER_REQUEST = 3
 
 
-def import_lazyrouter(document: object, process: Mapping[str, str]) -> Imported:
+def import_lazyrouter(document: object, process: Mapping[str, str]) -> foreign_config.Imported:
     """Translate one file."""
-    notes: list[ImportNote] = []
-    source = ForeignSection(document, "", notes)
+    notes: list[foreign_config.ImportNote] = []
+    source = foreign_config.ForeignSection(document, "", notes)
     config: dict[str, Any] = {
         "providers": {name: _provider(entry) for name, entry in source.entries("providers")},
         "models": _models(source),
@@ -43,7 +37,7 @@ def import_lazyrouter(document: object, process: Mapping[str, str]) -> Imported:
     for name in ("health_check", "health"):
         _health_checks(source.section(name), config)
     source.note_rest()
-    return Imported(without_empty(config) | _pinning_off(config), tuple(notes))
+    return foreign_config.Imported(foreign_config.without_empty(config) | _pinning_off(config), tuple(notes))
 
 
 def _pinning_off(config: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +63,7 @@ CACHE_KEYS = {
 }
 
 
-def _router(source: ForeignSection, config: dict[str, Any]) -> None:
+def _router(source: foreign_config.ForeignSection, config: dict[str, Any]) -> None:
     """The model that chooses, the routes it chooses from, and whether results of tools stay with their model."""
     section = source.section("router")
     first, second = (
@@ -78,11 +72,11 @@ def _router(source: ForeignSection, config: dict[str, Any]) -> None:
     )
     _pin(section, config)
     fields = {name: section.take(name) for name in ("temperature", "context_messages", "prompt")}
-    caches = without_empty({ours: section.take(theirs) for theirs, ours in CACHE_KEYS.items()})
+    caches = foreign_config.without_empty({ours: section.take(theirs) for theirs, ours in CACHE_KEYS.items()})
     if caches:
         config["caches"] = caches
     if first is not None:
-        config["router"] = without_empty({"model": first, "fallback": second, **fields})
+        config["router"] = foreign_config.without_empty({"model": first, "fallback": second, **fields})
     section.note_rest()
     routes, strategy = source.take("routes"), "model" if first is not None else "order"
     given = routes.items() if isinstance(routes, dict) else ()
@@ -92,13 +86,13 @@ def _router(source: ForeignSection, config: dict[str, Any]) -> None:
         config["routes"][NAMESPACED] = {"strategy": strategy}
 
 
-def _pin(section: ForeignSection, config: dict[str, Any]) -> None:
+def _pin(section: foreign_config.ForeignSection, config: dict[str, Any]) -> None:
     """Whether results of tools stay with their model: it stands beside the router's keys or those of trimming."""
     if section.take("skip_router_on_tool_results", default=True) is False:
         config[PINNING] = False
 
 
-def _target_of(section: ForeignSection, provider: str, model: str) -> str | None:
+def _target_of(section: foreign_config.ForeignSection, provider: str, model: str) -> str | None:
     found = {name: section.take(name) for name in (provider, model)}
     if all(found.values()):
         return f"{found[provider]}/{found[model]}"
@@ -108,7 +102,7 @@ def _target_of(section: ForeignSection, provider: str, model: str) -> str | None
     return None
 
 
-def _health_checks(section: ForeignSection, config: dict[str, Any]) -> None:
+def _health_checks(section: foreign_config.ForeignSection, config: dict[str, Any]) -> None:
     keys = {name: section.take(name) for name in ("interval", "max_latency_ms", "idle_after_seconds")}
     given = {name: value for name, value in keys.items() if value is not None}
     if given:
@@ -116,7 +110,7 @@ def _health_checks(section: ForeignSection, config: dict[str, Any]) -> None:
     section.note_rest()
 
 
-def _trim(section: ForeignSection, config: dict[str, Any]) -> None:
+def _trim(section: foreign_config.ForeignSection, config: dict[str, Any]) -> None:
     """The trimming of long histories. Its keys have the same names here; `enabled` is an older name of the switch."""
     _pin(section, config)
     older = section.take("enabled", default=False)
@@ -127,7 +121,7 @@ def _trim(section: ForeignSection, config: dict[str, Any]) -> None:
     section.note_rest("no longer exists")
 
 
-def _provider(entry: ForeignSection) -> dict[str, Any]:
+def _provider(entry: foreign_config.ForeignSection) -> dict[str, Any]:
     style = str(entry.take("api_style", default="openai"))
     base = entry.take("base_url")
     if style not in STYLES:
@@ -135,7 +129,7 @@ def _provider(entry: ForeignSection) -> dict[str, Any]:
         style = "openai"
     dialect, own, elsewhere = STYLES[style]
     profile = (profile_at(str(base), dialect) or elsewhere) if base else own
-    fields = without_empty(
+    fields = foreign_config.without_empty(
         {
             "profile": profile,
             "base_url": _sdk_base(style, base),
@@ -161,14 +155,14 @@ def _sdk_base(style: str, base: Any) -> str | None:
     return url if is_versioned else f"{url}/v1"
 
 
-def _models(source: ForeignSection) -> dict[str, Any]:
+def _models(source: foreign_config.ForeignSection) -> dict[str, Any]:
     models: dict[str, Any] = {}
     scores: dict[str, float] = {}
     for name, entry in source.entries("llms"):
         provider, model = entry.take("provider"), entry.take("model")
         options = entry.take("params", "options")
         price = _price(entry)
-        models[name] = without_empty(
+        models[name] = foreign_config.without_empty(
             {
                 "target": f"{provider}/{model}",
                 "options": options,
@@ -187,7 +181,7 @@ def _models(source: ForeignSection) -> dict[str, Any]:
     return models
 
 
-def _price(entry: ForeignSection) -> dict[str, float] | None:
+def _price(entry: foreign_config.ForeignSection) -> dict[str, float] | None:
     """What a million tokens cost. Half a price is none."""
     given = {kind: entry.take(f"{kind}_price") for kind in ("input", "output")}
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in given.values()):
@@ -198,7 +192,7 @@ def _price(entry: ForeignSection) -> dict[str, float] | None:
     return None
 
 
-def _add_fallbacks(source: ForeignSection, models: dict[str, Any], scores: dict[str, float]) -> None:
+def _add_fallbacks(source: foreign_config.ForeignSection, models: dict[str, Any], scores: dict[str, float]) -> None:
     """Fallbacks by closeness of Elo scores, which LazyRouter computes at run time."""
     for name in scores:
         others = sorted((other for other in scores if other != name), key=lambda o: abs(scores[o] - scores[name]))
@@ -208,9 +202,9 @@ def _add_fallbacks(source: ForeignSection, models: dict[str, Any], scores: dict[
         source.note("llms", "coding_elo and writing_elo are imported as fallbacks in order of closeness")
 
 
-def _serve(section: ForeignSection, config: dict[str, Any], process: Mapping[str, str]) -> None:
-    server = without_empty({"host": section.take("host"), "port": section.take("port")})
-    digest = hash_client_key(section, "api_key", section.take("api_key"), process)
+def _serve(section: foreign_config.ForeignSection, config: dict[str, Any], process: Mapping[str, str]) -> None:
+    server = foreign_config.without_empty({"host": section.take("host"), "port": section.take("port")})
+    digest = foreign_config.hash_client_key(section, "api_key", section.take("api_key"), process)
     if section.take("debug"):
         config["log"] = {"level": "debug"}
     if section.take("show_model_prefix"):

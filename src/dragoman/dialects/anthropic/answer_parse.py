@@ -9,22 +9,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation.events import (
-    CallDelta,
-    CallEnded,
-    CallStarted,
-    Cited,
-    Ended,
-    Event,
-    Failed,
-    OpaqueBlock,
-    ReasoningDelta,
-    Signed,
-    Started,
-    Stopped,
-    TextDelta,
-    Used,
-)
+from dragoman.conversation import events
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Opaque, Origin, StateKind
@@ -134,7 +119,7 @@ class AnthropicAnswerParser:
         self._called = False
         self._stopped = False
 
-    def start(self, message: Mapping[str, Raw], out: list[Event]) -> None:
+    def start(self, message: Mapping[str, Raw], out: list[events.Event]) -> None:
         """What a message says of itself. Members that a stream sends at its end are kept for the stop."""
         model = text_of(message.get("model"))
         if model and not self.origin.model:
@@ -144,9 +129,9 @@ class AnthropicAnswerParser:
         if not _MESSAGE.issuperset(message):
             others = {key: bytes(raw) for key, raw in message.items() if key not in _MESSAGE and bytes(raw) != _NULL}
             self._late = {key: others.pop(key) for key in [*others] if key in LATE}
-        out.append(Started(self._id, model, extras=extras_of(NAME, others)))
+        out.append(events.Started(self._id, model, extras=extras_of(NAME, others)))
 
-    def text(self, index: int, literal: bytes, out: list[Event]) -> None:
+    def text(self, index: int, literal: bytes, out: list[events.Event]) -> None:
         block = self._blocks.get(index)
         if block is None or block.kind != _TEXT:
             block = self._block(index, _TEXT)
@@ -154,17 +139,17 @@ class AnthropicAnswerParser:
             return
         if block.part < 0:
             self._begin(block)
-        out.append(TextDelta(0, block.part, literal))
+        out.append(events.TextDelta(0, block.part, literal))
 
-    def thinking(self, index: int, literal: bytes, out: list[Event]) -> None:
+    def thinking(self, index: int, literal: bytes, out: list[events.Event]) -> None:
         block = self._block(index, _THINKING)
         if literal == EMPTY or not literal or literal[0] != _QUOTE:
             return
         if block.part < 0:
             self._begin(block)
-        out.append(ReasoningDelta(0, block.part, literal))
+        out.append(events.ReasoningDelta(0, block.part, literal))
 
-    def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
+    def arguments(self, index: int, literal: bytes, out: list[events.Event]) -> None:
         block = self._blocks.get(index)
         if literal[:1] == b"{":  # the input itself, where others have a piece of its text
             literal = quote(literal.decode())
@@ -172,11 +157,11 @@ class AnthropicAnswerParser:
             return
         if block.kind == _TOOL:
             block.fragments.append("")
-            out.append(CallDelta(0, block.part, literal))
+            out.append(events.CallDelta(0, block.part, literal))
         else:
             block.fragments.append(_text(literal))
 
-    def other_delta(self, index: int, delta: Mapping[str, Raw], out: list[Event]) -> None:
+    def other_delta(self, index: int, delta: Mapping[str, Raw], out: list[events.Event]) -> None:
         """Signatures, citations, and deltas of blocks of an unknown type."""
         block = self._blocks.get(index)
         if "signature" in delta:
@@ -186,7 +171,7 @@ class AnthropicAnswerParser:
         elif block is not None and block.kind == _OTHER:
             block.fields = _grow(block.fields, delta)
 
-    def open_block(self, index: int, raw: bytes, out: list[Event]) -> None:
+    def open_block(self, index: int, raw: bytes, out: list[events.Event]) -> None:
         """A block's head, or a whole block."""
         fields = decode_members(raw)
         kind = text_of(fields.get("type"))
@@ -203,20 +188,20 @@ class AnthropicAnswerParser:
         elif kind == _TOOL:
             self._call(block, out)
 
-    def close_block(self, index: int, out: list[Event]) -> None:
+    def close_block(self, index: int, out: list[events.Event]) -> None:
         block = self._blocks.pop(index, None)
         if block is None:
             return
         if block.kind == _TOOL:
             if not block.fragments:
-                out.append(CallDelta(0, block.part, parse_input(bytes(block.fields.get("input", b"")))))
-            out.append(CallEnded(0, block.part))
+                out.append(events.CallDelta(0, block.part, parse_input(bytes(block.fields.get("input", b"")))))
+            out.append(events.CallEnded(0, block.part))
         elif block.kind == _OTHER:
             self._keep(block, out)
         elif block.citations and block.part >= 0:
-            out += [Cited(0, block.part, json, self.origin) for json in block.citations]
+            out += [events.Cited(0, block.part, json, self.origin) for json in block.citations]
 
-    def message_delta(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
+    def message_delta(self, fields: Mapping[str, Raw], out: list[events.Event]) -> None:
         """Why it stopped, and the final usage."""
         delta = decode_members(fields["delta"]) if bytes(fields.get("delta", b"")).startswith(b"{") else {}
         usual = _DELTA.issuperset(fields)
@@ -224,7 +209,7 @@ class AnthropicAnswerParser:
         self.stop(delta, late, out)
         self.use(fields.get("usage"), out)
 
-    def stop(self, fields: Mapping[str, Raw], late: dict[str, Json], out: list[Event]) -> None:
+    def stop(self, fields: Mapping[str, Raw], late: dict[str, Json], out: list[events.Event]) -> None:
         word = text_of(fields.get("stop_reason"))
         usual = _MESSAGE.issuperset(fields)
         others = {} if usual else {key: bytes(raw) for key, raw in fields.items() if key not in _MESSAGE}
@@ -237,22 +222,22 @@ class AnthropicAnswerParser:
         self._stopped = True
         self._close_all(out)
         sequence = text_of(fields.get("stop_sequence")) or None
-        out.append(Stopped(0, STOPS.parse(word, self._called), word, sequence, extras_of(NAME, kept)))
+        out.append(events.Stopped(0, STOPS.parse(word, self._called), word, sequence, extras_of(NAME, kept)))
 
-    def end(self, out: list[Event]) -> None:
+    def end(self, out: list[events.Event]) -> None:
         self._close_all(out)
         if not self._stopped:
-            out.append(Stopped(0, STOPS.parse("", self._called), "", None, extras_of(NAME, self._late)))
-        out.append(Ended())
+            out.append(events.Stopped(0, STOPS.parse("", self._called), "", None, extras_of(NAME, self._late)))
+        out.append(events.Ended())
         self.over = True
 
-    def fail(self, failure: Failure, out: list[Event]) -> None:
-        out.append(Failed(failure))
+    def fail(self, failure: Failure, out: list[events.Event]) -> None:
+        out.append(events.Failed(failure))
         self.over = True
 
-    def use(self, raw: Raw | None, out: list[Event]) -> None:
+    def use(self, raw: Raw | None, out: list[events.Event]) -> None:
         if raw is not None and self._counter.add(bytes(raw)):
-            out.append(Used(self._counter.usage()))
+            out.append(events.Used(self._counter.usage()))
 
     def _begin(self, block: _OpenBlock) -> None:
         block.part = self._parts
@@ -270,7 +255,7 @@ class AnthropicAnswerParser:
         block = self._blocks[index] = _OpenBlock(kind, {})
         return block
 
-    def _call(self, block: _OpenBlock, out: list[Event]) -> None:
+    def _call(self, block: _OpenBlock, out: list[events.Event]) -> None:
         self._called = True
         self._begin(block)
         fields = block.fields
@@ -278,28 +263,28 @@ class AnthropicAnswerParser:
         extras = {key: value for key, value in others.items() if value != _NULL and not _is_usual(key, value)}
         given = text_of(fields.get("id"))
         identity, name = given or answer_call_id(self._id or self._seed, 0, block.part), text_of(fields.get("name"))
-        out.append(CallStarted(0, block.part, identity, name, extras=extras_of(NAME, extras), made=not given))
+        out.append(events.CallStarted(0, block.part, identity, name, extras=extras_of(NAME, extras), made=not given))
 
-    def _sign(self, block: _OpenBlock, literal: bytes, out: list[Event]) -> None:
+    def _sign(self, block: _OpenBlock, literal: bytes, out: list[events.Event]) -> None:
         if literal == EMPTY or not literal or literal[0] != _QUOTE:
             return
         if block.part < 0:
             self._begin(block)
-        out.append(Signed(0, block.part, parse_state(StateKind.SIGNATURE, literal, self.origin)))
+        out.append(events.Signed(0, block.part, parse_state(StateKind.SIGNATURE, literal, self.origin)))
 
-    def _keep(self, block: _OpenBlock, out: list[Event]) -> None:
+    def _keep(self, block: _OpenBlock, out: list[events.Event]) -> None:
         kind = text_of(block.fields.get("type"))
         self._begin(block)
         if kind == StateKind.REDACTED:
             data = bytes(block.fields.get("data", b'""'))
-            out.append(Signed(0, block.part, parse_state(StateKind.REDACTED, data, self.origin), redacted=True))
+            out.append(events.Signed(0, block.part, parse_state(StateKind.REDACTED, data, self.origin), redacted=True))
             return
         fields = dict(block.fields)
         if block.fragments:
             fields["input"] = Raw("".join(block.fragments).encode())
-        out.append(OpaqueBlock(0, block.part, Opaque(kind=kind, json=encode(fields), origin=self.origin)))
+        out.append(events.OpaqueBlock(0, block.part, Opaque(kind=kind, json=encode(fields), origin=self.origin)))
 
-    def _close_all(self, out: list[Event]) -> None:
+    def _close_all(self, out: list[events.Event]) -> None:
         for index in list(self._blocks):
             self.close_block(index, out)
 
@@ -320,14 +305,16 @@ def _grow(fields: Mapping[str, Raw], delta: Mapping[str, Raw]) -> Mapping[str, R
     return decode_members(encode(grown))
 
 
-def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+def parse_answer(
+    body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False
+) -> list[events.Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
     answer = AnthropicAnswerParser(origin or ORIGIN, seed)
-    out: list[Event] = []
+    out: list[events.Event] = []
     try:
         message = decode_answer(body)
         if not says_nothing(message.get("error")) or "content" not in message:
-            return [Failed(parse_no_answer(body))]
+            return [events.Failed(parse_no_answer(body))]
         answer.start(message, out)
         for index, block in enumerate(_blocks(bytes(message["content"]))):
             answer.open_block(index, block, out)
@@ -336,7 +323,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         answer.use(message.get("usage"), out)
         answer.end(out)
     except UNREADABLE:
-        return [Failed(unreadable_answer(body))]
+        return [events.Failed(unreadable_answer(body))]
     return out
 
 

@@ -16,15 +16,8 @@ from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Json
 from dragoman.conversation.settings import EARLY_FORMAT, EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.anthropic import NAME, ORIGIN, schema
 from dragoman.dialects.anthropic.message_render import render_system
-from dragoman.dialects.anthropic.schema import (
-    AnthropicMetadata,
-    AnthropicOutputConfig,
-    AnthropicThinkingConfig,
-    AnthropicToolChoice,
-    decode_hint,
-)
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.families.claude_thinking import parse_claude_thinking, render_claude_thinking
@@ -174,7 +167,7 @@ SETTINGS = SettingTable(
             parse=parse_claude_thinking,
             render=_render_thinking,
             holds={"thinking": ""},
-            shape=needing(AnthropicThinkingConfig, "budget_tokens", "enabled"),
+            shape=needing(schema.AnthropicThinkingConfig, "budget_tokens", "enabled"),
             meant=_interpret_thinking,
         ),
         SettingObject(
@@ -183,7 +176,7 @@ SETTINGS = SettingTable(
                 SettingRow("thinking.effort", lambda raw: Effort(unquote(raw)), "effort", ("reasoning_effort",)),
                 SettingRow("response_format", _parse_format, "format", encode=_render_format),
             ),
-            shape=open_decoder(AnthropicOutputConfig),
+            shape=open_decoder(schema.AnthropicOutputConfig),
         ),
         SettingObject(
             member=EARLY_FORMAT,
@@ -196,13 +189,13 @@ SETTINGS = SettingTable(
             parse=_parse_choice,
             render=_render_choice,
             holds={"tool_choice": "", "parallel_tool_calls": "/disable_parallel_tool_use"},
-            shape=needing(AnthropicToolChoice, "name", "tool"),
+            shape=needing(schema.AnthropicToolChoice, "name", "tool"),
             names=("toolChoice",),
         ),
         SettingObject(
             member="metadata",
             rows=(SettingRow("user", word, "user_id"),),
-            shape=open_decoder(AnthropicMetadata),
+            shape=open_decoder(schema.AnthropicMetadata),
             spare=True,
         ),
     ),
@@ -228,7 +221,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 
 def _parse_hint(raw: Json) -> tuple[CacheHint | None, tuple[NearMiss, ...]]:
     """The hint, without what does not fit."""
-    trimmed = without_misfits(raw, decode_hint) if raw[:1] == b"{" else None
+    trimmed = without_misfits(raw, schema.decode_hint) if raw[:1] == b"{" else None
     if trimmed is None or not trimmed.misfits:
         return cache_hint(Raw(raw)), ()
     misses = [

@@ -14,19 +14,8 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Usage
-from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
+from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN, answer_render
 from dragoman.dialects.anthropic.answer_parse import AnthropicAnswerParser, check_read_message, parse_answer
-from dragoman.dialects.anthropic.answer_render import (
-    BLOCKS,
-    LATE_FIELDS,
-    complete_answer,
-    error_body,
-    late_fields,
-    render_answer,
-    render_delta_usage,
-    render_error,
-    render_usage,
-)
 from dragoman.dialects.anthropic.relay_rewrite import rewrite_events
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
@@ -151,7 +140,7 @@ class AnthropicStreamRenderer(BlockBuilder, StreamOutput):
     __slots__ = ("_begun", "_context", "_head", "_index", "_out", "_start")
 
     def __init__(self, context: AnswerContext) -> None:
-        super().__init__(BLOCKS, context.hides_reasoning)
+        super().__init__(answer_render.BLOCKS, context.hides_reasoning)
         self._context = context
         self._out: list[bytes] = []
         self._index = -1
@@ -190,8 +179,8 @@ class AnthropicStreamRenderer(BlockBuilder, StreamOutput):
             "model": quote(self._context.model or event.model),
             "content": b"[]",
             "diagnostics": b"null",
-            **LATE_FIELDS,
-            "usage": render_usage(self._estimate_usage()),
+            **answer_render.LATE_FIELDS,
+            "usage": answer_render.render_usage(self._estimate_usage()),
             **own_fields(event.extras, NAME),
         }
         frame = b'{"type":"message_start","message":' + render_object(message) + b"}"
@@ -246,13 +235,13 @@ class AnthropicStreamRenderer(BlockBuilder, StreamOutput):
         if not self._begun:
             self._start = self._start or Started()
             self._render_start()
-        fields = late_fields(self)
+        fields = answer_render.late_fields(self)
         outer = {key: fields.pop(key) for key in ("context_management",) if key in fields}
         frame = render_object(
             {
                 "type": b'"message_delta"',
                 "delta": render_object(fields),
-                "usage": render_delta_usage(self._estimate_usage()),
+                "usage": answer_render.render_delta_usage(self._estimate_usage()),
                 **outer,
             }
         )
@@ -260,7 +249,7 @@ class AnthropicStreamRenderer(BlockBuilder, StreamOutput):
         self._out.append(render_event_frame(b"message_stop", b'{"type":"message_stop"}'))
 
     def fail(self, failure: Failure) -> None:
-        self._out.append(render_event_frame(b"error", error_body(failure, self._context)[1]))
+        self._out.append(render_event_frame(b"error", answer_render.error_body(failure, self._context)[1]))
 
 
 _DELTA_HEAD = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%%d,"delta":{"type":"%b","%b":'
@@ -275,11 +264,11 @@ _HEADS = {
 
 ANSWERS = AnswerCodec(
     parse_answer,
-    render_answer,
+    answer_render.render_answer,
     AnthropicStreamParser,
     AnthropicStreamRenderer,
-    render_error,
-    complete=complete_answer,
+    answer_render.render_error,
+    complete=answer_render.complete_answer,
     check_whole=check_read_message,
     streamed_text=WORDS,
     chunk_rewrite=rewrite_events,

@@ -8,23 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation.events import (
-    CallDelta,
-    CallEnded,
-    CallStarted,
-    Cited,
-    Ended,
-    Event,
-    Failed,
-    MediaDelta,
-    OpaqueBlock,
-    ReasoningDelta,
-    Signed,
-    Started,
-    Stopped,
-    TextDelta,
-    Used,
-)
+from dragoman.conversation import events
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin, StateKind
@@ -96,29 +80,29 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
     def is_stopped(self) -> bool:
         return self._stop is not None
 
-    def start(self, out: list[Event]) -> None:
+    def start(self, out: list[events.Event]) -> None:
         """An answer has neither an id nor the name of its model."""
         if not self._started:
             self._started = True
-            out.append(Started())
+            out.append(events.Started())
 
-    def text(self, index: int, literal: bytes, out: list[Event]) -> None:
+    def text(self, index: int, literal: bytes, out: list[events.Event]) -> None:
         if literal == EMPTY or literal[:1] != b'"':
             return
-        out.append(TextDelta(0, self._part(index, TEXT_KEY), literal))
+        out.append(events.TextDelta(0, self._part(index, TEXT_KEY), literal))
 
-    def reasoning(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
+    def reasoning(self, index: int, fields: Mapping[str, Raw], out: list[events.Event]) -> None:
         """A piece of thinking: text, the signature, or what is withheld."""
         text, signature = bytes(fields.get("text", b"")), bytes(fields.get("signature", b""))
         redacted = bytes(fields.get("redactedContent", b""))
         if len(text) > 2 and text[:1] == b'"':
-            out.append(ReasoningDelta(0, self._part(index, THINKING_KEY), text))
+            out.append(events.ReasoningDelta(0, self._part(index, THINKING_KEY), text))
         if len(signature) > 2 and signature[:1] == b'"':
             state = parse_state(StateKind.SIGNATURE, signature, self.origin)
-            out.append(Signed(0, self._part(index, THINKING_KEY), state))
+            out.append(events.Signed(0, self._part(index, THINKING_KEY), state))
         if len(redacted) > 2 and redacted[:1] == b'"':
             state = parse_state(StateKind.REDACTED, redacted, self.origin)
-            out.append(Signed(0, self._part(index, THINKING_KEY), state, redacted=True))
+            out.append(events.Signed(0, self._part(index, THINKING_KEY), state, redacted=True))
 
     def cite(self, index: int, json: Json) -> None:
         """A source. It may come before the text that rests on it, so it waits for the end of its block."""
@@ -127,7 +111,7 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
             block = self._blocks[index] = _OpenContentBlock(TEXT_KEY, {})
         block.pieces.append(json)
 
-    def open_call(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
+    def open_call(self, index: int, fields: Mapping[str, Raw], out: list[events.Event]) -> None:
         """The head of a call. One that Bedrock itself runs is kept as it is."""
         if text_of(fields.get("type")) not in _ORDINARY:
             self._blocks[index] = _OpenContentBlock(OTHER_KEY, {"toolUse": Raw(encode(fields))})
@@ -138,24 +122,24 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
         others = {key: bytes(raw) for key, raw in fields.items() if key not in _OWN_CALL}
         given = text_of(fields.get("toolUseId"))
         identity, name = given or answer_call_id(self._seed, block.part), text_of(fields.get("name"))
-        out.append(CallStarted(0, block.part, identity, name, extras=extras_of(NAME, others), made=not given))
+        out.append(events.CallStarted(0, block.part, identity, name, extras=extras_of(NAME, others), made=not given))
 
-    def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
+    def arguments(self, index: int, literal: bytes, out: list[events.Event]) -> None:
         block = self._blocks.get(index)
         if block is None or literal == EMPTY or literal[:1] != b'"':
             return
         block.fragments.append(literal)
         if block.kind == CALL_KEY:
-            out.append(CallDelta(0, block.part, literal))
+            out.append(events.CallDelta(0, block.part, literal))
 
-    def image(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
+    def image(self, index: int, fields: Mapping[str, Raw], out: list[events.Event]) -> None:
         """A piece of a picture."""
         block = self._blocks.get(index)
         known = FORMATS[MediaKind.IMAGE].get(text_of(block.fields.get("format")), "") if block is not None else ""
         source = fields.get("source")
         data = bytes(decode_members(source).get("bytes", b"")) if source is not None else b""
         if data[:1] == b'"':
-            out.append(MediaDelta(0, self._part(index, IMAGE_KEY), MediaKind.IMAGE, known, data))
+            out.append(events.MediaDelta(0, self._part(index, IMAGE_KEY), MediaKind.IMAGE, known, data))
 
     def open_other(self, index: int, kind: str, fields: Mapping[str, Raw]) -> None:
         """The head of a block of another kind."""
@@ -167,7 +151,7 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
         if block is not None:
             block.pieces += items
 
-    def whole_block(self, index: int, raw: bytes, out: list[Event]) -> None:
+    def whole_block(self, index: int, raw: bytes, out: list[events.Event]) -> None:
         """A block that came at once."""
         fields = decode_members(raw)
         fields.pop("type", None)  # some servers also write the kind
@@ -181,20 +165,20 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
             self.open_call(index, call, out)
             self.arguments(index, parse_input(bytes(call.get("input", b"{}"))), out)
         elif not self._known_block(index, kind, content, out):
-            out.append(OpaqueBlock(0, self._next_part(), Opaque(kind=kind, json=raw, origin=self.origin)))
+            out.append(events.OpaqueBlock(0, self._next_part(), Opaque(kind=kind, json=raw, origin=self.origin)))
         self.close_block(index, out)
 
-    def _known_block(self, index: int, kind: str, content: Raw, out: list[Event]) -> bool:
+    def _known_block(self, index: int, kind: str, content: Raw, out: list[events.Event]) -> bool:
         """A text with its sources, or a picture; False if it is neither."""
         if kind == "citationsContent":
             return self._whole_cited(index, decode_members(content), out)
         return kind == IMAGE_KEY and self._whole_image(bytes(content), out)
 
-    def _whole_reasoning(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
+    def _whole_reasoning(self, index: int, fields: Mapping[str, Raw], out: list[events.Event]) -> None:
         inner = fields.get("reasoningText")
         self.reasoning(index, decode_members(inner) if inner is not None else fields, out)
 
-    def _whole_cited(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> bool:
+    def _whole_cited(self, index: int, fields: Mapping[str, Raw], out: list[events.Event]) -> bool:
         texts = cited_texts(bytes(fields.get("content", b"")))
         for text in texts:
             self.text(index, text, out)
@@ -203,7 +187,7 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
             self.cite(index, bytes(citation))
         return bool(texts) or raw[:1] == b"["
 
-    def _whole_image(self, raw: bytes, out: list[Event]) -> bool:
+    def _whole_image(self, raw: bytes, out: list[events.Event]) -> bool:
         try:
             found = parse_media(MediaKind.IMAGE, raw, "")
         except MalformedRequest:
@@ -211,22 +195,22 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
         if found is None or not isinstance(found.source, Inline):
             return False
         source = found.source
-        out.append(MediaDelta(0, self._next_part(), MediaKind.IMAGE, source.media_type, source.data))
+        out.append(events.MediaDelta(0, self._next_part(), MediaKind.IMAGE, source.media_type, source.data))
         return True
 
-    def close_block(self, index: int, out: list[Event]) -> None:
+    def close_block(self, index: int, out: list[events.Event]) -> None:
         block = self._blocks.pop(index, None)
         if block is None:
             return
         if block.kind == CALL_KEY:
-            out.append(CallEnded(0, block.part))
+            out.append(events.CallEnded(0, block.part))
         elif block.kind == OTHER_KEY and block.fields:
             self._keep(block, out)
         elif block.kind == TEXT_KEY and block.pieces:
             part = block.part if block.part >= 0 else max(self._parts - 1, 0)  # a block of its own: for the text before
-            out += [Cited(0, part, json, self.origin) for json in block.pieces]
+            out += [events.Cited(0, part, json, self.origin) for json in block.pieces]
 
-    def _keep(self, block: _OpenContentBlock, out: list[Event]) -> None:
+    def _keep(self, block: _OpenContentBlock, out: list[events.Event]) -> None:
         """A block that only Bedrock knows, put together as it would come whole."""
         kind, content = next(iter(block.fields.items()))
         fields = decode_members(content)
@@ -236,42 +220,42 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
         if block.pieces:
             fields["content"] = Raw(b"[" + b",".join(block.pieces) + b"]")
         json = encode({kind: fields})
-        out.append(OpaqueBlock(0, self._next_part(), Opaque(kind=kind, json=json, origin=self.origin)))
+        out.append(events.OpaqueBlock(0, self._next_part(), Opaque(kind=kind, json=json, origin=self.origin)))
 
-    def stop(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
+    def stop(self, fields: Mapping[str, Raw], out: list[events.Event]) -> None:
         """Why it stopped. The event follows when the rest is known: what comes last belongs to it."""
         self._close_all(out)
         self._stop = text_of(fields.get("stopReason"))
         self._note_late(fields)
 
-    def metadata(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
+    def metadata(self, fields: Mapping[str, Raw], out: list[events.Event]) -> None:
         """The last frame: usage, and how the answer came about."""
         self._note_late(fields)
         usage = parse_usage(bytes(fields.get("usage", b"{}")))
         self._add_stop(out)
         if usage is not None:
-            out.append(Used(usage))
+            out.append(events.Used(usage))
 
     def _note_late(self, fields: Mapping[str, Raw]) -> None:
         others = {key: bytes(raw) for key, raw in fields.items() if key not in _NOT_KEPT}
         self._late |= {key: value for key, value in others.items() if value != b"null"}
 
-    def _add_stop(self, out: list[Event]) -> None:
+    def _add_stop(self, out: list[events.Event]) -> None:
         word = self._stop or ""
-        out.append(Stopped(0, STOPS.parse(word, self._called), word, None, extras_of(NAME, self._late)))
+        out.append(events.Stopped(0, STOPS.parse(word, self._called), word, None, extras_of(NAME, self._late)))
 
-    def end(self, out: list[Event]) -> None:
+    def end(self, out: list[events.Event]) -> None:
         self._close_all(out)
         if not self._has_stop(out):
             self._add_stop(out)
-        out.append(Ended())
+        out.append(events.Ended())
         self.over = True
 
-    def _has_stop(self, out: list[Event]) -> bool:
-        return any(type(event) is Stopped for event in out)
+    def _has_stop(self, out: list[events.Event]) -> bool:
+        return any(type(event) is events.Stopped for event in out)
 
-    def fail(self, failure: Failure, out: list[Event]) -> None:
-        out.append(Failed(failure))
+    def fail(self, failure: Failure, out: list[events.Event]) -> None:
+        out.append(events.Failed(failure))
         self.over = True
 
     def _part(self, index: int, kind: str) -> int:
@@ -287,19 +271,21 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
         self._parts += 1
         return self._parts - 1
 
-    def _close_all(self, out: list[Event]) -> None:
+    def _close_all(self, out: list[events.Event]) -> None:
         for index in list(self._blocks):
             self.close_block(index, out)
 
 
-def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+def parse_answer(
+    body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False
+) -> list[events.Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
     answer = BedrockAnswerParser(origin or ORIGIN, seed)
-    out: list[Event] = []
+    out: list[events.Event] = []
     try:
         fields = decode_answer(body)
         if "output" not in fields:
-            return [Failed(parse_no_answer(body, NAME))]
+            return [events.Failed(parse_no_answer(body, NAME))]
         answer.start(out)
         for index, block in enumerate(_blocks(fields)):
             answer.whole_block(index, bytes(block), out)
@@ -307,7 +293,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         answer.metadata({"usage": fields["usage"]} if "usage" in fields else {}, out)
         answer.end(out)
     except UNREADABLE:
-        return [Failed(unreadable_answer(body))]
+        return [events.Failed(unreadable_answer(body))]
     return out
 
 

@@ -11,19 +11,8 @@ from urllib.parse import quote as escape
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.dialects import dialect
 from dragoman.dialects.bedrock import NAME
-from dragoman.dialects.dialect import (
-    TEXT,
-    Dialect,
-    Endpoint,
-    Framing,
-    Job,
-    Likeness,
-    RenderOptions,
-    TokenCount,
-    UnservedPath,
-    both_ways,
-)
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import split_members
@@ -65,7 +54,9 @@ def render_question(body: bytes, model: str) -> bytes:
     return msgspec.json.encode({"input": {"converse": counted}})
 
 
-TOKEN_COUNT = TokenCount("/model/{model}/count-tokens", "inputTokens", render_question, parse_question, parse_foreign)
+TOKEN_COUNT = dialect.TokenCount(
+    "/model/{model}/count-tokens", "inputTokens", render_question, parse_question, parse_foreign
+)
 
 
 _MEMBERS = frozenset(
@@ -74,13 +65,13 @@ _MEMBERS = frozenset(
 _BLOCKS = frozenset({"toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"})
 
 
-def _recognise(seen: RequestGlance) -> Likeness:
+def _recognise(seen: RequestGlance) -> dialect.Likeness:
     """By members that no other dialect has, by a list of tools in `toolConfig`, or by blocks without a type."""
     if seen.has(_MEMBERS) or _has_tools(seen):
-        return Likeness.CERTAIN
+        return dialect.Likeness.CERTAIN
     if not seen.blocks or not all(_is_block(block) for block in seen.blocks):
-        return Likeness.NONE
-    return Likeness.HINTED if "model" in seen.members else Likeness.CERTAIN
+        return dialect.Likeness.NONE
+    return dialect.Likeness.HINTED if "model" in seen.members else dialect.Likeness.CERTAIN
 
 
 def _has_tools(seen: RequestGlance) -> bool:
@@ -93,7 +84,7 @@ def _is_block(block: Any) -> bool:
     return isinstance(block, dict) and len(block) == 1 and ("text" in block or not _BLOCKS.isdisjoint(block))
 
 
-def request_path(options: RenderOptions, template: str = "") -> str:
+def request_path(options: dialect.RenderOptions, template: str = "") -> str:
     """Where a request is sent. The model's name is one step of the path, whatever letters it has."""
     if template:
         return template.format(model=_escape(options.model))
@@ -110,14 +101,14 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
     return thinking is not None and thinking.on is not False and thinking.visible is not False
 
 
-def _event_stream(query: Mapping[str, str]) -> Framing:
-    return Framing.EVENT_STREAM
+def _event_stream(query: Mapping[str, str]) -> dialect.Framing:
+    return dialect.Framing.EVENT_STREAM
 
 
 _CONTENT = {
     "type": "array",
     "minItems": 1,
-    "items": {"type": "object", "properties": {"text": TEXT}, "required": ["text"]},
+    "items": {"type": "object", "properties": {"text": dialect.TEXT}, "required": ["text"]},
 }
 _TURN = {
     "type": "object",
@@ -128,25 +119,27 @@ _REQUIRED = {"messages": {"type": "array", "minItems": 1, "items": _TURN}}
 _COUNTED = {"input": {"type": "object", "properties": {"converse": {"type": "object"}}, "required": ["converse"]}}
 _ASYNC = "send the requests one by one, or ask AWS at its own address"
 
-DIALECT = Dialect(
+DIALECT = dialect.Dialect(
     name=NAME,
     call_id_prefix="tooluse_",
     title="Bedrock Converse",
     endpoints=(
-        *both_ways(
+        *dialect.both_ways(
             "/model/{model}/converse",
             "/model/{model}/converse-stream",
             "Bedrock Converse",
             "streamed in binary frames",
             required=_REQUIRED,
         ),
-        Endpoint(Job.COUNT_TOKENS, "/model/{model}/count-tokens", "Tokens of a Bedrock request", required=_COUNTED),
+        dialect.Endpoint(
+            dialect.Job.COUNT_TOKENS, "/model/{model}/count-tokens", "Tokens of a Bedrock request", required=_COUNTED
+        ),
     ),
-    unserved=(UnservedPath("/async-invoke", _ASYNC, ("GET", "POST")),),
+    unserved=(dialect.UnservedPath("/async-invoke", _ASYNC, ("GET", "POST")),),
     prefixes=("",),
     request_path=request_path,
     model_in_path=True,
-    framing=Framing.EVENT_STREAM,
+    framing=dialect.Framing.EVENT_STREAM,
     id_header=b"x-amzn-requestid",
     client_framing=_event_stream,
     recognise=_recognise,

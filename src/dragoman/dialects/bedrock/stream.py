@@ -10,28 +10,13 @@ from dragoman.conversation.events import Event, Started
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json, Origin
-from dragoman.dialects.bedrock import NAME, ORIGIN
+from dragoman.dialects.bedrock import NAME, ORIGIN, answer_render
 from dragoman.dialects.bedrock.answer_parse import BedrockAnswerParser, parse_answer
-from dragoman.dialects.bedrock.answer_render import (
-    BLOCKS,
-    IN_STOP,
-    late_fields,
-    render_answer,
-    render_usage,
-    stop_reason,
-)
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.aws_errors import ERROR_TYPE, render_error, render_exception
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder
+from dragoman.dialects.shared import raw_json
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
-from dragoman.dialects.shared.raw_json import (
-    ABSENT,
-    UNREADABLE,
-    decode_broken,
-    decode_items,
-    decode_members,
-    valid_utf8,
-)
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.stream_output import StreamOutput
 from dragoman.wire.error_bodies import parse_failure
@@ -41,12 +26,12 @@ from dragoman.wire.sse import LIMIT
 
 
 class _BedrockDelta(msgspec.Struct, gc=False):
-    text: Raw = ABSENT
-    toolUse: Raw = ABSENT  # noqa: N815
-    toolResult: Raw = ABSENT  # noqa: N815
-    reasoningContent: Raw = ABSENT  # noqa: N815
-    citation: Raw = ABSENT
-    image: Raw = ABSENT
+    text: Raw = raw_json.ABSENT
+    toolUse: Raw = raw_json.ABSENT  # noqa: N815
+    toolResult: Raw = raw_json.ABSENT  # noqa: N815
+    reasoningContent: Raw = raw_json.ABSENT  # noqa: N815
+    citation: Raw = raw_json.ABSENT
+    image: Raw = raw_json.ABSENT
 
 
 class _BedrockDeltaEvent(msgspec.Struct, gc=False):
@@ -65,7 +50,7 @@ _OPENING = b"{"
 
 
 def _decode_block(data: bytes) -> _BedrockBlockEvent:
-    event, _ = decode_broken(_open_block, data)
+    event, _ = raw_json.decode_broken(_open_block, data)
     if event is None:
         raise msgspec.DecodeError("no event of a block")
     return event
@@ -122,8 +107,8 @@ class BedrockStreamParser:
             answer.fail(_parse_failure(frame), out)
             return
         try:
-            self._parse_event(kind, valid_utf8(frame.payload), out)
-        except (*UNREADABLE, KeyError):
+            self._parse_event(kind, raw_json.valid_utf8(frame.payload), out)
+        except (*raw_json.UNREADABLE, KeyError):
             self.skipped += 1
 
     def _parse_event(self, kind: str, data: bytes, out: list[Event]) -> None:
@@ -141,32 +126,32 @@ class BedrockStreamParser:
                 answer.close_block(_decode_block(data).contentBlockIndex, out)
             case "messageStop":
                 self._surrogates.flush(out)
-                answer.stop(decode_members(data), out)
+                answer.stop(raw_json.decode_members(data), out)
             case "metadata":
-                answer.metadata(decode_members(data), out)
+                answer.metadata(raw_json.decode_members(data), out)
                 answer.end(out)
             case _:
                 self.skipped += 1
 
     def _parse_delta(self, data: bytes, out: list[Event]) -> None:
-        event, _ = decode_broken(_decode_delta, data, self._surrogates.mark)
+        event, _ = raw_json.decode_broken(_decode_delta, data, self._surrogates.mark)
         if event is None:
             self.skipped += 1
             return
         answer, delta, index = self._answer, event.delta, event.contentBlockIndex
         answer.start(out)
-        if delta.text is not ABSENT:
+        if delta.text is not raw_json.ABSENT:
             answer.text(index, bytes(delta.text), out)
-        elif delta.toolUse is not ABSENT:
-            answer.arguments(index, bytes(decode_members(delta.toolUse).get("input", b"")), out)
-        elif delta.reasoningContent is not ABSENT:
-            answer.reasoning(index, decode_members(delta.reasoningContent), out)
-        elif delta.citation is not ABSENT:
+        elif delta.toolUse is not raw_json.ABSENT:
+            answer.arguments(index, bytes(raw_json.decode_members(delta.toolUse).get("input", b"")), out)
+        elif delta.reasoningContent is not raw_json.ABSENT:
+            answer.reasoning(index, raw_json.decode_members(delta.reasoningContent), out)
+        elif delta.citation is not raw_json.ABSENT:
             answer.cite(index, bytes(delta.citation))
-        elif delta.toolResult is not ABSENT:
-            answer.extend(index, [bytes(item) for item in decode_items(delta.toolResult)])
-        elif delta.image is not ABSENT:
-            answer.image(index, decode_members(delta.image), out)
+        elif delta.toolResult is not raw_json.ABSENT:
+            answer.extend(index, [bytes(item) for item in raw_json.decode_items(delta.toolResult)])
+        elif delta.image is not raw_json.ABSENT:
+            answer.image(index, raw_json.decode_members(delta.image), out)
         else:
             self.skipped += 1
 
@@ -175,9 +160,9 @@ class BedrockStreamParser:
         self._answer.start(out)
         kind, content = next(iter(event.start.items()), ("", Raw(b"{}")))
         if kind == "toolUse":
-            self._answer.open_call(event.contentBlockIndex, decode_members(content), out)
+            self._answer.open_call(event.contentBlockIndex, raw_json.decode_members(content), out)
         elif kind == "image":
-            self._answer.open_other(event.contentBlockIndex, kind, decode_members(content))
+            self._answer.open_other(event.contentBlockIndex, kind, raw_json.decode_members(content))
         elif kind:
             self._answer.open_other(event.contentBlockIndex, kind, event.start)
 
@@ -199,7 +184,7 @@ class BedrockStreamRenderer(BlockBuilder, StreamOutput):
     __slots__ = ("_begun", "_index", "_out")
 
     def __init__(self, context: AnswerContext) -> None:
-        super().__init__(BLOCKS, context.hides_reasoning)
+        super().__init__(answer_render.BLOCKS, context.hides_reasoning)
         self._out: list[bytes] = []
         self._index = -1
         self._begun = False
@@ -222,16 +207,16 @@ class BedrockStreamRenderer(BlockBuilder, StreamOutput):
 
     def _render_whole(self, block: Json) -> None:
         """A block that came whole, in the pieces that a stream has for it. Other kinds have none."""
-        kind, content = next(iter(decode_members(block).items()))
+        kind, content = next(iter(raw_json.decode_members(block).items()))
         if kind == "reasoningContent":
             self._delta(block)
         elif kind == "toolUse":
-            fields = decode_members(content)
+            fields = raw_json.decode_members(content)
             arguments = bytes(fields.pop("input", b"{}"))
             self._start(b'{"toolUse":%b}' % render_object(fields))
             self._delta(_DELTAS[TOOL] % quote(arguments.decode()))
         elif kind == "toolResult":
-            fields = decode_members(content)
+            fields = raw_json.decode_members(content)
             result = bytes(fields.pop("content", b"[]"))
             self._start(b'{"toolResult":%b}' % render_object(fields))
             self._delta(b'{"toolResult":%b}' % result)
@@ -250,10 +235,10 @@ class BedrockStreamRenderer(BlockBuilder, StreamOutput):
 
     def finish(self) -> None:
         self._begin()
-        late = late_fields(self)
-        beside = {key: late.pop(key) for key in IN_STOP if key in late}
-        self._frame("messageStop", render_object({"stopReason": stop_reason(self), **beside}))
-        self._frame("metadata", render_object({"usage": render_usage(self.usage), **late}))
+        late = answer_render.late_fields(self)
+        beside = {key: late.pop(key) for key in answer_render.IN_STOP if key in late}
+        self._frame("messageStop", render_object({"stopReason": answer_render.stop_reason(self), **beside}))
+        self._frame("metadata", render_object({"usage": answer_render.render_usage(self.usage), **late}))
 
     def fail(self, failure: Failure) -> None:
         self._out.append(render_exception(failure))
@@ -269,4 +254,6 @@ class BedrockStreamRenderer(BlockBuilder, StreamOutput):
         self._out.append(render_frame(headers, payload))
 
 
-ANSWERS = AnswerCodec(parse_answer, render_answer, BedrockStreamParser, BedrockStreamRenderer, render_error)
+ANSWERS = AnswerCodec(
+    parse_answer, answer_render.render_answer, BedrockStreamParser, BedrockStreamRenderer, render_error
+)

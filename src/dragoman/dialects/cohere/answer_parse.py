@@ -11,37 +11,15 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation.events import (
-    CallDelta,
-    CallEnded,
-    CallStarted,
-    Cited,
-    Ended,
-    Event,
-    Failed,
-    ReasoningDelta,
-    Started,
-    Stopped,
-    TextDelta,
-    Used,
-)
+from dragoman.conversation import events
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
 from dragoman.dialects.families.stop_words import StopWords
+from dragoman.dialects.shared import raw_json
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
-from dragoman.dialects.shared.raw_json import (
-    ABSENT,
-    UNREADABLE,
-    decode_answer,
-    decode_members,
-    decode_object,
-    encode,
-    items_in,
-    text_of,
-)
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
 STOPS = StopWords(
@@ -71,11 +49,11 @@ def parse_logprobs(raw: bytes) -> Json | None:
     """One item or a list of them; None if there is nothing to be read."""
     try:
         found = msgspec.json.decode(raw)
-    except UNREADABLE:
+    except raw_json.UNREADABLE:
         return None
     items = found if isinstance(found, list) else [found]
     tokens = [token for item in items[:_LIMIT] if isinstance(item, dict) for token in _tokens(item)]
-    return encode(tokens) if tokens else None
+    return raw_json.encode(tokens) if tokens else None
 
 
 def _tokens(item: dict[str, Any]) -> list[dict[str, Any]]:
@@ -91,32 +69,32 @@ def _tokens(item: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class CohereContentDelta(msgspec.Struct, gc=False):
-    text: Raw = ABSENT
-    thinking: Raw = ABSENT
+    text: Raw = raw_json.ABSENT
+    thinking: Raw = raw_json.ABSENT
 
 
 class CohereFunctionDelta(msgspec.Struct, gc=False):
-    name: Raw = ABSENT
-    arguments: Raw = ABSENT
+    name: Raw = raw_json.ABSENT
+    arguments: Raw = raw_json.ABSENT
 
 
 class CohereCallDelta(msgspec.Struct, gc=False):
-    id: Raw = ABSENT
+    id: Raw = raw_json.ABSENT
     function: CohereFunctionDelta | None = None
 
 
 class CohereMessageDelta(msgspec.Struct, gc=False):
     content: CohereContentDelta | list[Raw] | None = None
     tool_calls: CohereCallDelta | list[Raw] | None = None
-    tool_plan: Raw = ABSENT
-    citations: Raw = ABSENT
+    tool_plan: Raw = raw_json.ABSENT
+    citations: Raw = raw_json.ABSENT
 
 
 class CohereDelta(msgspec.Struct, gc=False):
     message: CohereMessageDelta | None = None
     finish_reason: str | None = None
-    usage: Raw = ABSENT
-    error: Raw = ABSENT
+    usage: Raw = raw_json.ABSENT
+    error: Raw = raw_json.ABSENT
 
 
 class CohereStreamEvent(msgspec.Struct, gc=False):
@@ -124,7 +102,7 @@ class CohereStreamEvent(msgspec.Struct, gc=False):
     index: int | None = None
     id: str | None = None
     delta: CohereDelta | None = None
-    logprobs: Raw = ABSENT
+    logprobs: Raw = raw_json.ABSENT
 
 
 decode_event: Callable[[bytes], CohereStreamEvent] = msgspec.json.Decoder(CohereStreamEvent).decode
@@ -151,73 +129,73 @@ class CohereAnswerParser:
         self._calls: dict[int, bool] = {}
         self._text_part = -1
 
-    def start(self, identity: str, others: Mapping[str, Json], out: list[Event]) -> None:
+    def start(self, identity: str, others: Mapping[str, Json], out: list[events.Event]) -> None:
         self.begun = True
         self._id = identity
-        out.append(Started(identity, extras=extras_of(NAME, others)))
+        out.append(events.Started(identity, extras=extras_of(NAME, others)))
 
-    def text(self, index: int, literal: bytes, out: list[Event], logprobs: Json | None = None) -> None:
+    def text(self, index: int, literal: bytes, out: list[events.Event], logprobs: Json | None = None) -> None:
         if not _says(literal) and logprobs is None:
             return
         self._text_part = self._part(TEXT, index)
-        out.append(TextDelta(0, self._text_part, literal if _says(literal) else EMPTY, logprobs))
+        out.append(events.TextDelta(0, self._text_part, literal if _says(literal) else EMPTY, logprobs))
 
-    def thinking(self, index: int, literal: bytes, out: list[Event]) -> None:
+    def thinking(self, index: int, literal: bytes, out: list[events.Event]) -> None:
         if _says(literal):
-            out.append(ReasoningDelta(0, self._part(THINKING, index), literal))
+            out.append(events.ReasoningDelta(0, self._part(THINKING, index), literal))
 
-    def plan(self, literal: bytes, out: list[Event]) -> None:
+    def plan(self, literal: bytes, out: list[events.Event]) -> None:
         if _says(literal):
             mark = None if (PLANNED, 0) in self._parts else PLAN
-            out.append(TextDelta(0, self._part(PLANNED, 0), literal, None, mark))
+            out.append(events.TextDelta(0, self._part(PLANNED, 0), literal, None, mark))
 
-    def call(self, index: int, identity: str, name: str, out: list[Event]) -> None:
+    def call(self, index: int, identity: str, name: str, out: list[events.Event]) -> None:
         if index in self._calls:
             self.end_call(index, out)
             self._parts.pop((CALL, index))
         part = self._part(CALL, index)
         self._calls[index] = False
         shown = identity or answer_call_id(self._id or self._seed, 0, part)
-        out.append(CallStarted(0, part, shown, name, made=not identity))
+        out.append(events.CallStarted(0, part, shown, name, made=not identity))
 
-    def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
+    def arguments(self, index: int, literal: bytes, out: list[events.Event]) -> None:
         if index in self._calls and _says(literal):
             self._calls[index] = True
-            out.append(CallDelta(0, self._part(CALL, index), literal))
+            out.append(events.CallDelta(0, self._part(CALL, index), literal))
 
-    def end_call(self, index: int, out: list[Event]) -> None:
+    def end_call(self, index: int, out: list[events.Event]) -> None:
         """A call without arguments has no delta at all."""
         filled = self._calls.pop(index, None)
         if filled is None:
             return
         part = self._part(CALL, index)
         if not filled:
-            out.append(CallDelta(0, part, _NO_ARGUMENTS))
-        out.append(CallEnded(0, part))
+            out.append(events.CallDelta(0, part, _NO_ARGUMENTS))
+        out.append(events.CallEnded(0, part))
 
-    def cite(self, citation: Json, out: list[Event]) -> None:
+    def cite(self, citation: Json, out: list[events.Event]) -> None:
         part = self._cited_part(citation)
         if part >= 0:
-            out.append(Cited(0, part, citation, self.origin))
+            out.append(events.Cited(0, part, citation, self.origin))
 
-    def end(self, word: str, usage: bytes, error: bytes, out: list[Event]) -> None:
+    def end(self, word: str, usage: bytes, error: bytes, out: list[events.Event]) -> None:
         """The proper end, or the failure that the provider tells of."""
         for index in list(self._calls):
             self.end_call(index, out)
         called = any(kind == CALL for kind, _ in self._parts)
         stop = parse_stop(word, called)
         if _says(error) or (stop is Stop.ERROR and not self._parts):
-            self.fail(_make_failure(word, text_of(error)), out)
+            self.fail(_make_failure(word, raw_json.text_of(error)), out)
             return
-        out.append(Stopped(0, stop, word))
+        out.append(events.Stopped(0, stop, word))
         used = parse_usage(usage) if usage[:1] == b"{" else None
         if used is not None:
-            out.append(Used(used))
-        out.append(Ended())
+            out.append(events.Used(used))
+        out.append(events.Ended())
         self.over = True
 
-    def fail(self, failure: Failure, out: list[Event]) -> None:
-        out.append(Failed(failure))
+    def fail(self, failure: Failure, out: list[events.Event]) -> None:
+        out.append(events.Failed(failure))
         self.over = True
 
     def logprobs(self, raw: Raw) -> Json | None:
@@ -233,8 +211,8 @@ class CohereAnswerParser:
     def _cited_part(self, citation: Json) -> int:
         """The text that a citation is about, or -1."""
         try:
-            fields = decode_object(citation)
-        except UNREADABLE:
+            fields = raw_json.decode_object(citation)
+        except raw_json.UNREADABLE:
             return -1
         if fields.get("type") == "PLAN":
             return self._parts.get((PLANNED, 0), -1)
@@ -263,44 +241,46 @@ def whole_arguments(literal: bytes) -> bytes:
 _KNOWN = frozenset({"id", "message", "finish_reason", "usage", "meta", "logprobs"})
 
 
-def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+def parse_answer(
+    body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False
+) -> list[events.Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
     answer = CohereAnswerParser(origin or ORIGIN, seed)
-    out: list[Event] = []
+    out: list[events.Event] = []
     try:
-        members = decode_answer(body)
+        members = raw_json.decode_answer(body)
         if bytes(members.get("message", b""))[:1] != b"{":
-            return [Failed(parse_no_answer(body, NAME))]
+            return [events.Failed(parse_no_answer(body, NAME))]
         _parse(members, answer, out)
-    except (*UNREADABLE, KeyError):
-        return [Failed(unreadable_answer(body))]
-    return [out[-1]] if type(out[-1]) is Failed else out
+    except (*raw_json.UNREADABLE, KeyError):
+        return [events.Failed(unreadable_answer(body))]
+    return [out[-1]] if type(out[-1]) is events.Failed else out
 
 
-def _parse(members: Mapping[str, Raw], answer: CohereAnswerParser, out: list[Event]) -> None:
+def _parse(members: Mapping[str, Raw], answer: CohereAnswerParser, out: list[events.Event]) -> None:
     others = {key: bytes(raw) for key, raw in members.items() if key not in _KNOWN and bytes(raw) != b"null"}
-    answer.start(text_of(members.get("id")), others, out)
-    message = decode_members(members["message"])
-    logprobs = answer.logprobs(members.get("logprobs", ABSENT))
-    for index, block in enumerate(items_in(message.get("content"))):
-        fields = decode_members(block)
-        if text_of(fields.get("type")) == "thinking":
+    answer.start(raw_json.text_of(members.get("id")), others, out)
+    message = raw_json.decode_members(members["message"])
+    logprobs = answer.logprobs(members.get("logprobs", raw_json.ABSENT))
+    for index, block in enumerate(raw_json.items_in(message.get("content"))):
+        fields = raw_json.decode_members(block)
+        if raw_json.text_of(fields.get("type")) == "thinking":
             answer.thinking(index, bytes(fields.get("thinking", b"")), out)
         else:
             answer.text(index, bytes(fields.get("text", b"")), out, logprobs)
             logprobs = None
     answer.plan(bytes(message.get("tool_plan", b"")), out)
-    for index, call in enumerate(items_in(message.get("tool_calls"))):
-        _parse_call(index, decode_members(call), answer, out)
-    for citation in items_in(message.get("citations")):
+    for index, call in enumerate(raw_json.items_in(message.get("tool_calls"))):
+        _parse_call(index, raw_json.decode_members(call), answer, out)
+    for citation in raw_json.items_in(message.get("citations")):
         answer.cite(citation, out)
-    usage = members.get("usage") or members.get("meta") or ABSENT
-    answer.end(text_of(members.get("finish_reason")), bytes(usage), b"", out)
+    usage = members.get("usage") or members.get("meta") or raw_json.ABSENT
+    answer.end(raw_json.text_of(members.get("finish_reason")), bytes(usage), b"", out)
 
 
-def _parse_call(index: int, call: Mapping[str, Raw], answer: CohereAnswerParser, out: list[Event]) -> None:
-    function = decode_members(call["function"])
-    answer.call(index, text_of(call.get("id")), text_of(function.get("name")), out)
+def _parse_call(index: int, call: Mapping[str, Raw], answer: CohereAnswerParser, out: list[events.Event]) -> None:
+    function = raw_json.decode_members(call["function"])
+    answer.call(index, raw_json.text_of(call.get("id")), raw_json.text_of(function.get("name")), out)
     answer.arguments(index, whole_arguments(bytes(function.get("arguments", b""))), out)
     answer.end_call(index, out)
 
@@ -314,14 +294,14 @@ INPUT, OUTPUT, REASONING = "input_tokens", "output_tokens", "reasoning_tokens"
 def parse_usage(raw: bytes) -> Usage | None:
     """The tokens, or None if there are no counts. Cached tokens are a part of the input."""
     try:
-        fields = decode_object(raw)
-    except UNREADABLE:
+        fields = raw_json.decode_object(raw)
+    except raw_json.UNREADABLE:
         return None
     counts = _counts(fields)
     if not counts:
         return None
     entered = token_count(counts.get(INPUT))
-    kept = {key: encode(value) for key, value in fields.items() if key not in (TOKENS, CACHED)}
+    kept = {key: raw_json.encode(value) for key, value in fields.items() if key not in (TOKENS, CACHED)}
     return Usage(
         input=entered,
         output=token_count(counts.get(OUTPUT)),

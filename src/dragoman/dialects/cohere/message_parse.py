@@ -30,21 +30,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.traits import CODES, ObservedMessage, observe_message, observe_result
-from dragoman.dialects.cohere import NAME, ORIGIN
-from dragoman.dialects.cohere.schema import (
-    CohereAssistant,
-    CohereCall,
-    CohereDocument,
-    CohereImage,
-    CohereMessage,
-    CohereResult,
-    CohereSystem,
-    CohereText,
-    CohereThinking,
-    CohereUser,
-    decode_content,
-    decode_parts,
-)
+from dragoman.dialects.cohere import NAME, ORIGIN, schema
 from dragoman.dialects.shared.parsed_messages import QUOTE, ParsedList, is_blank, join_results, share_places
 from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, make_id, parse_listed, stated_detail
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
@@ -57,12 +43,12 @@ THINKING = "thinking"
 """The field of thinking, if a dialect has several."""
 
 _KINDS: Mapping[str, type[Any]] = {
-    "user": CohereUser,
-    "assistant": CohereAssistant,
-    "tool": CohereResult,
-    "system": CohereSystem,
+    "user": schema.CohereUser,
+    "assistant": schema.CohereAssistant,
+    "tool": schema.CohereResult,
+    "system": schema.CohereSystem,
 }
-_ROLES: Mapping[type, Role] = {CohereUser: USER, CohereSystem: SYSTEM}
+_ROLES: Mapping[type, Role] = {schema.CohereUser: USER, schema.CohereSystem: SYSTEM}
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _decode_text = msgspec.json.Decoder(str).decode
@@ -73,7 +59,7 @@ def parse_turn(turn: Any, index: int) -> Sequence[ObservedMessage] | None:
     content = bytes(turn.content)
     kind = type(turn)
     try:
-        if kind is CohereAssistant:
+        if kind is schema.CohereAssistant:
             return _parse_assistant(turn, content, index)
         if content[:1] == b'"':
             parts: Sequence[Part] | None = (Text(content),)
@@ -84,7 +70,7 @@ def parse_turn(turn: Any, index: int) -> Sequence[ObservedMessage] | None:
     if parts is None:
         return None
     listed = content[:1] == b"["
-    if kind is CohereResult:
+    if kind is schema.CohereResult:
         identity = turn.tool_call_id
         if not identity:
             return None
@@ -98,7 +84,7 @@ def parse_turn(turn: Any, index: int) -> Sequence[ObservedMessage] | None:
     return (ObservedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
 
 
-def _parse_assistant(turn: CohereAssistant, content: Json, index: int) -> Sequence[ObservedMessage] | None:
+def _parse_assistant(turn: schema.CohereAssistant, content: Json, index: int) -> Sequence[ObservedMessage] | None:
     calls = turn.tool_calls or ()
     parts: list[Part] = []
     listed = False
@@ -118,7 +104,7 @@ def _parse_assistant(turn: CohereAssistant, content: Json, index: int) -> Sequen
     return (observe_message(Message(ASSISTANT, tuple(parts), index, listed=listed)),)
 
 
-def _parse_stated(turn: CohereAssistant, content: Json) -> Sequence[Part] | None:
+def _parse_stated(turn: schema.CohereAssistant, content: Json) -> Sequence[Part] | None:
     """The content of a turn whose members fit the schema; None if one of them does not."""
     if bytes(turn.tool_plan)[:1] not in b'"n' or bytes(turn.citations)[:1] not in b"[n":
         return None
@@ -126,7 +112,7 @@ def _parse_stated(turn: CohereAssistant, content: Json) -> Sequence[Part] | None
         return (Text(content),)
     if content in NOTHING:
         return ()
-    return _parse_listed(content, CohereAssistant) if content[:1] == b"[" else None
+    return _parse_listed(content, schema.CohereAssistant) if content[:1] == b"[" else None
 
 
 _NO_TEXT = (b"", b"null", EMPTY)
@@ -160,16 +146,22 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
 
 
 def _compose(
-    turn: CohereMessage, parts: tuple[Part, ...], index: int, *, listed: bool, extras: ExtraFields, role_text: str
+    turn: schema.CohereMessage,
+    parts: tuple[Part, ...],
+    index: int,
+    *,
+    listed: bool,
+    extras: ExtraFields,
+    role_text: str,
 ) -> Message:
     """The message of these parts, which were its content."""
     others = _gather_extras(extras.get("$", {}))
-    if type(turn) is CohereAssistant:
+    if type(turn) is schema.CohereAssistant:
         words = _gather_words(turn, parts)
         calls = [_parse_call(call, number, index, extras) for number, call in enumerate(turn.tool_calls or ())]
         listed = _is_listed(turn, parts, listed)
         return Message(ASSISTANT, (*words, *calls), index, extras=others, listed=listed)
-    if type(turn) is CohereResult:
+    if type(turn) is schema.CohereResult:
         if turn.tool_call_id is None:
             raise MalformedRequest(
                 "a tool message without the id of its call",
@@ -180,7 +172,7 @@ def _compose(
     return Message(_ROLES[type(turn)], parts, index, extras=others, listed=listed, role_text=role_text)
 
 
-def _gather_words(turn: CohereAssistant, stated: Sequence[Part]) -> list[Part]:
+def _gather_words(turn: schema.CohereAssistant, stated: Sequence[Part]) -> list[Part]:
     """The content, the plan and the citations."""
     parts: list[Part] = [] if _is_nothing(turn, stated) else _one_thought(stated)
     plan, citations = bytes(turn.tool_plan), bytes(turn.citations)
@@ -191,7 +183,7 @@ def _gather_words(turn: CohereAssistant, stated: Sequence[Part]) -> list[Part]:
     return parts
 
 
-def _parse_call(wire: CohereCall, number: int, index: int, extras: ExtraFields) -> Call:
+def _parse_call(wire: schema.CohereCall, number: int, index: int, extras: ExtraFields) -> Call:
     function = wire.function
     if function is None:
         place = f"/messages/{index}/tool_calls/{number}/function"
@@ -225,13 +217,13 @@ def _one_thought(parts: Sequence[Part]) -> list[Part]:
     return [Reasoning(text=Text(text), field=THINKING) if part is thoughts[0] else part for part in rest]
 
 
-def _is_nothing(turn: CohereAssistant, stated: Sequence[Part]) -> bool:
+def _is_nothing(turn: schema.CohereAssistant, stated: Sequence[Part]) -> bool:
     """Whether this is the empty text that clients write beside calls."""
     only = stated[0] if turn.tool_calls and len(stated) == 1 else None
     return type(only) is Text and only.literal == EMPTY and only.extras is None
 
 
-def _is_listed(turn: CohereAssistant, stated: Sequence[Part], listed: bool) -> bool:
+def _is_listed(turn: schema.CohereAssistant, stated: Sequence[Part], listed: bool) -> bool:
     """Whether a list has words in it, since thinking alone is always written as a list, or a plan stands beside words,
     which are two texts then."""
     planned = bytes(turn.tool_plan) not in (b"", b"null", EMPTY)
@@ -266,13 +258,13 @@ def settle(listed: ParsedList, documents: Message | None) -> ParsedList:
 # Parts
 
 
-def _parse_listed(content: Json, kind: type[CohereMessage]) -> Sequence[Part] | None:
+def _parse_listed(content: Json, kind: type[schema.CohereMessage]) -> Sequence[Part] | None:
     """The parts of a list. None, or DecodeError, if one of them does not fit the schema."""
     parts: list[Part] = []
-    for wire in decode_parts[kind](content):
-        if type(wire) is CohereDocument:
-            decode_content(wire.document)
-        elif type(wire) is CohereImage and wire.image_url.detail is None:
+    for wire in schema.decode_parts[kind](content):
+        if type(wire) is schema.CohereDocument:
+            schema.decode_content(wire.document)
+        elif type(wire) is schema.CohereImage and wire.image_url.detail is None:
             return None
         part = PARSERS[type(wire)](wire, None)
         if part is None:
@@ -304,40 +296,40 @@ def _parse_part(raw: Json, at: str) -> Part:
     return part if part is not None else Opaque(kind=kind, json=raw, origin=ORIGIN)
 
 
-def _parse_text(wire: CohereText, extras: Extras | None) -> Part | None:
+def _parse_text(wire: schema.CohereText, extras: Extras | None) -> Part | None:
     literal = bytes(wire.text)
     return Text(literal, extras=extras) if literal[:1] == b'"' else None
 
 
-def _parse_thinking(wire: CohereThinking, extras: Extras | None) -> Part | None:
+def _parse_thinking(wire: schema.CohereThinking, extras: Extras | None) -> Part | None:
     literal = bytes(wire.thinking)
     return Reasoning(text=Text(literal), field=THINKING, extras=extras) if literal[:1] == b'"' else None
 
 
-def _parse_image(wire: CohereImage, extras: Extras | None) -> Part | None:
+def _parse_image(wire: schema.CohereImage, extras: Extras | None) -> Part | None:
     link = wire.image_url
     if memoryview(link.url)[0] != QUOTE:
         return None
     return Media(MediaKind.IMAGE, link_literal(link.url), detail=stated_detail(link.detail), extras=extras)
 
 
-def _parse_document(wire: CohereDocument, extras: Extras | None) -> Part | None:
+def _parse_document(wire: schema.CohereDocument, extras: Extras | None) -> Part | None:
     raw = bytes(wire.document)
     return parse_document(raw) if raw[:1] == b"{" and extras is None else None
 
 
 _PARTS: Mapping[str, type[Any]] = {
-    "text": CohereText,
-    "thinking": CohereThinking,
-    "image_url": CohereImage,
-    "document": CohereDocument,
+    "text": schema.CohereText,
+    "thinking": schema.CohereThinking,
+    "image_url": schema.CohereImage,
+    "document": schema.CohereDocument,
 }
 """By their types, each of which is also the name of the member that holds what the part says."""
 PARSERS: Mapping[type[Any], Callable[[Any, Extras | None], Part | None]] = {
-    CohereText: _parse_text,
-    CohereThinking: _parse_thinking,
-    CohereImage: _parse_image,
-    CohereDocument: _parse_document,
+    schema.CohereText: _parse_text,
+    schema.CohereThinking: _parse_thinking,
+    schema.CohereImage: _parse_image,
+    schema.CohereDocument: _parse_document,
 }
 
 

@@ -12,29 +12,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from dragoman.conversation import events
 from dragoman.conversation.collect import merge_usage
-from dragoman.conversation.events import (
-    CallDelta,
-    CallEnded,
-    CallStarted,
-    Cited,
-    Ended,
-    Event,
-    Failed,
-    MediaDelta,
-    ReasoningDelta,
-    RefusalDelta,
-    Started,
-    Stopped,
-    TextDelta,
-    Used,
-    methods_by_event,
-)
 from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.cohere import NAME, ORIGIN
+from dragoman.dialects.cohere import NAME, ORIGIN, answer_render
 from dragoman.dialects.cohere.answer_parse import (
     STOPS,
     CohereAnswerParser,
@@ -44,17 +28,6 @@ from dragoman.dialects.cohere.answer_parse import (
     CohereStreamEvent,
     decode_event,
     parse_answer,
-)
-from dragoman.dialects.cohere.answer_render import (
-    LINK_END,
-    CitedText,
-    link_head,
-    message_of,
-    render_answer,
-    render_citation,
-    render_error,
-    render_logprobs,
-    render_usage,
 )
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.shared.call_order import CallOrder
@@ -183,11 +156,11 @@ class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
         self._surrogates = SurrogateMender()
         self._seed = seed
 
-    def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
+    def _parse_plain_body(self, body: bytes, out: list[events.Event]) -> None:
         out += parse_answer(body, self._answer.origin, seed=self._seed)
         self._answer.over = True
 
-    def _take_frame(self, frame: Frame, out: list[Event]) -> None:
+    def _take_frame(self, frame: Frame, out: list[events.Event]) -> None:
         data = frame.data
         if data.strip(b'" ') == b"[DONE]":
             return
@@ -200,7 +173,7 @@ class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
         if self._surrogates.found:
             self._surrogates.mend(out, start)
 
-    def _take(self, event: CohereStreamEvent, data: bytes, out: list[Event]) -> None:
+    def _take(self, event: CohereStreamEvent, data: bytes, out: list[events.Event]) -> None:
         delta = event.delta
         message = delta.message if delta is not None and delta.message is not None else _NO_MESSAGE
         index = event.index or 0
@@ -224,7 +197,7 @@ class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
         elif kind != "message-start":
             self.skipped += kind not in _SILENT
 
-    def _content(self, event: CohereStreamEvent, message: CohereMessageDelta, out: list[Event]) -> None:
+    def _content(self, event: CohereStreamEvent, message: CohereMessageDelta, out: list[events.Event]) -> None:
         content = message.content
         if not isinstance(content, CohereContentDelta):
             return
@@ -232,7 +205,7 @@ class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
         self._answer.thinking(index, bytes(content.thinking), out)
         self._answer.text(index, bytes(content.text), out, self._answer.logprobs(event.logprobs))
 
-    def _call(self, kind: str, index: int, message: CohereMessageDelta, out: list[Event]) -> None:
+    def _call(self, kind: str, index: int, message: CohereMessageDelta, out: list[events.Event]) -> None:
         call = message.tool_calls
         if isinstance(call, list) and len(call) == 1:
             call, _ = decode_broken(_decode_call, bytes(call[0]))
@@ -242,7 +215,7 @@ class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
             self._answer.call(index, text_of(call.id), text_of(call.function.name), out)
         self._answer.arguments(index, bytes(call.function.arguments), out)
 
-    def _end_message(self, event: CohereStreamEvent, out: list[Event]) -> None:
+    def _end_message(self, event: CohereStreamEvent, out: list[events.Event]) -> None:
         self._surrogates.flush(out)
         delta = event.delta
         if delta is None:
@@ -277,17 +250,17 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
     _contents: int = 0
     _calls: int = 0
     _citations: int = 0
-    _words: CitedText = msgspec.field(default_factory=CitedText)
+    _words: answer_render.CitedText = msgspec.field(default_factory=answer_render.CitedText)
     _text_part: int = _NO_PART
     _linked: bool = False
     _addressed: bool = False
     _transcripts: list[bytes] = []
     _order: CallOrder = msgspec.field(default_factory=CallOrder)
     _shown: int | None = None
-    _stop: Stopped | None = None
+    _stop: events.Stopped | None = None
     _usage: Usage | None = None
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         if self.over:
             return
         choice: int | None = getattr(event, "choice", None)
@@ -300,24 +273,24 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
 
     # Events.
 
-    def _started(self, event: Started) -> None:
+    def _started(self, event: events.Started) -> None:
         if self._begun:
             return
         self._begun = True
         members = {"id": quote(event.id or self._context.id), "delta": _HEAD, **own_fields(event.extras, NAME)}
         self._frame(b"message-start", members)
 
-    def _text(self, event: TextDelta | RefusalDelta) -> None:
-        if isinstance(event, TextDelta) and "tool_plan" in own_fields(event.extras, NAME):
+    def _text(self, event: events.TextDelta | events.RefusalDelta) -> None:
+        if isinstance(event, events.TextDelta) and "tool_plan" in own_fields(event.extras, NAME):
             self._open(event.part, PLAN)
-        elif event.literal == EMPTY and not (isinstance(event, TextDelta) and event.logprobs):
+        elif event.literal == EMPTY and not (isinstance(event, events.TextDelta) and event.logprobs):
             return
         if self._part != event.part or self._kind not in (TEXT, PLAN):
             self._open(event.part, TEXT)
         if self._kind is PLAN:
             self._frame(b"tool-plan-delta", {"delta": b'{"message":{"tool_plan":' + event.literal + b"}}"})
             return
-        self._append(event.literal, _render_item(event.logprobs) if isinstance(event, TextDelta) else None)
+        self._append(event.literal, _render_item(event.logprobs) if isinstance(event, events.TextDelta) else None)
 
     _refusal = _text
 
@@ -325,14 +298,14 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         self._words.add(literal)
         self._content_delta(TEXT, literal, logprobs)
 
-    def _reasoning(self, event: ReasoningDelta) -> None:
+    def _reasoning(self, event: events.ReasoningDelta) -> None:
         if event.literal == EMPTY:
             return
         if self._part != event.part or self._kind is not THINKING:
             self._open(event.part, THINKING)
         self._content_delta(THINKING, event.literal)
 
-    def _call_started(self, event: CallStarted) -> None:
+    def _call_started(self, event: events.CallStarted) -> None:
         self._close()
         self._begin()
         self._part, self._kind = event.part, CALL
@@ -340,16 +313,18 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         call = render_object({"id": quote(event.id), "type": b'"function"', "function": function})
         self._indexed_frame(b"tool-call-start", self._calls, b'{"message":{"tool_calls":' + call + b"}}")
 
-    def _call_delta(self, event: CallDelta) -> None:
+    def _call_delta(self, event: events.CallDelta) -> None:
         if self._kind is CALL and event.literal != EMPTY:
             delta = b'{"message":{"tool_calls":{"function":{"arguments":' + event.literal + b"}}}}"
             self._indexed_frame(b"tool-call-delta", self._calls, delta)
 
-    def _call_ended(self, event: CallEnded) -> None:
+    def _call_ended(self, event: events.CallEnded) -> None:
         self._close()
 
-    def _cited(self, event: Cited) -> None:
-        cited = render_citation(event.json, event.origin, self._words, max(self._contents - (self._kind is NOTHING), 0))
+    def _cited(self, event: events.Cited) -> None:
+        cited = answer_render.render_citation(
+            event.json, event.origin, self._words, max(self._contents - (self._kind is NOTHING), 0)
+        )
         if cited is None:
             return
         self._begin()
@@ -357,7 +332,7 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         self._frame(b"citation-end", {"index": b"%d" % self._citations})
         self._citations += 1
 
-    def _media(self, event: MediaDelta) -> None:
+    def _media(self, event: events.MediaDelta) -> None:
         """Answers of this dialect have no media: they become a link that holds the bytes, and the transcript."""
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT)
@@ -367,37 +342,40 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         if event.data != EMPTY and not event.url:
             if not self._linked:
                 self._linked = True
-                self._append(link_head(event.kind, event.media_type))
+                self._append(answer_render.link_head(event.kind, event.media_type))
             self._append(event.data)
         if event.transcript is not None and event.transcript != EMPTY:
             self._transcripts.append(event.transcript)
 
     def _end_media(self) -> None:
         words = [joined("", self._transcripts)] if self._transcripts else []
-        ends = [LINK_END] if self._linked else []
+        ends = [answer_render.LINK_END] if self._linked else []
         lead = [EMPTY] if self._addressed else []
         self._linked, self._addressed, self._transcripts = False, False, []
         self._append(joined("\n\n", [*ends, *lead, *words]))
 
-    def _stopped(self, event: Stopped) -> None:
+    def _stopped(self, event: events.Stopped) -> None:
         self._close()
         self._stop = event
 
-    def _used(self, event: Used) -> None:
+    def _used(self, event: events.Used) -> None:
         self._usage = merge_usage(self._usage, event.usage)
 
-    def _ended(self, event: Ended) -> None:
+    def _ended(self, event: events.Ended) -> None:
         self._close()
         self._begin()
         stop = self._stop
         word = STOPS.render(stop.reason, stop.word) if stop is not None else STOPS.render(Stop.END, "")
-        self._finish({"finish_reason": quote(word), "usage": render_usage(self._usage)})
+        self._finish({"finish_reason": quote(word), "usage": answer_render.render_usage(self._usage)})
 
-    def _failed(self, event: Failed) -> None:
+    def _failed(self, event: events.Failed) -> None:
         failure: Failure = event.failure
         self._begin()
-        error = {"finish_reason": quote(STOPS.render(Stop.ERROR, "")), "error": quote(message_of(failure))}
-        self._finish({**error, "usage": render_usage(self._usage)})
+        error = {
+            "finish_reason": quote(STOPS.render(Stop.ERROR, "")),
+            "error": quote(answer_render.message_of(failure)),
+        }
+        self._finish({**error, "usage": answer_render.render_usage(self._usage)})
 
     # Frames.
 
@@ -408,7 +386,7 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
 
     def _begin(self) -> None:
         if not self._begun:
-            self._started(Started())
+            self._started(events.Started())
 
     def _open(self, part: int, kind: bytes) -> None:
         self._close()
@@ -417,7 +395,7 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         if kind is PLAN:
             return
         if kind is TEXT:
-            self._words = CitedText()
+            self._words = answer_render.CitedText()
         block = b'{"message":{"content":{"type":"%b","%b":""}}}' % (kind, kind)
         self._indexed_frame(b"content-start", self._contents, block)
 
@@ -447,21 +425,21 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
 
 def _render_item(logprobs: Json | None) -> Json | None:
     """The log probabilities of one delta: one item; a whole answer has a list."""
-    found = render_logprobs(logprobs) if logprobs is not None else None
+    found = answer_render.render_logprobs(logprobs) if logprobs is not None else None
     items = decode_items(found) if found is not None else []
     return bytes(items[0]) if items else None
 
 
-_TAKE = methods_by_event(CohereStreamRenderer)
+_TAKE = events.methods_by_event(CohereStreamRenderer)
 """Opaque state and other providers' blocks have no place here. The store keeps state for the next turn."""
 
 
 ANSWERS = AnswerCodec(
     parse_answer,
-    render_answer,
+    answer_render.render_answer,
     CohereStreamParser,
     CohereStreamRenderer,
-    render_error,
+    answer_render.render_error,
     chunk_rewrite=lambda seed, _: MisreadEvents(seed),
     streamed_text=WORDS,
     find_beginning=find_piece,

@@ -13,26 +13,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from dragoman.conversation import events
 from dragoman.conversation.collect import merge_usage
-from dragoman.conversation.events import (
-    CallDelta,
-    CallEnded,
-    CallStarted,
-    Cited,
-    Ended,
-    Event,
-    Failed,
-    MediaDelta,
-    OpaqueBlock,
-    ReasoningDelta,
-    RefusalDelta,
-    Signed,
-    Started,
-    Stopped,
-    TextDelta,
-    Used,
-    methods_by_event,
-)
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json, StateKind
@@ -58,7 +40,7 @@ class BlockForm(msgspec.Struct, frozen=True):
     """The one whose own state is shown as it is."""
     text: Json
     thinking: Json
-    call: Callable[[CallStarted], Json]
+    call: Callable[[events.CallStarted], Json]
     redacted: Callable[[Json], Json]
     unsigned: bytes = b""
     """The signature of thinking that nobody signed; empty if it needs none."""
@@ -90,15 +72,15 @@ class BlockBuilder:
         self._opening: bytes | None = None
         self._linked = False
         self._transcripts: list[bytes] = []
-        self._call: CallStarted | None = None
+        self._call: events.CallStarted | None = None
         self._late_signature: bytes | None = None
         self._order = CallOrder()
         self._shown: int | None = None
-        self.stop: Stopped | None = None
+        self.stop: events.Stopped | None = None
         self.usage: Usage | None = None
         self.over = False
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         """Take one event. This dialect has one choice: events of any choice but the first one to come are dropped."""
         if self.over:
             return
@@ -107,7 +89,7 @@ class BlockBuilder:
             if self._shown is not None:
                 return
             self._shown = choice
-        if self._order.is_open or type(event) is CallStarted:
+        if self._order.is_open or type(event) is events.CallStarted:
             for ordered in self._order.take(event):
                 _TAKE[type(ordered)](self, ordered)
         else:
@@ -115,7 +97,7 @@ class BlockBuilder:
 
     # What a subclass writes.
 
-    def begin(self, event: Started) -> None: ...
+    def begin(self, event: events.Started) -> None: ...
 
     def open_block(self, kind: bytes, block: Json) -> None: ...
 
@@ -133,10 +115,10 @@ class BlockBuilder:
 
     # Events.
 
-    def _started(self, event: Started) -> None:
+    def _started(self, event: events.Started) -> None:
         self.begin(event)
 
-    def _text(self, event: TextDelta | RefusalDelta) -> None:
+    def _text(self, event: events.TextDelta | events.RefusalDelta) -> None:
         if event.literal == EMPTY:
             return
         if self._part != event.part or self._kind is not TEXT:
@@ -146,14 +128,14 @@ class BlockBuilder:
 
     _refusal = _text
 
-    def _reasoning(self, event: ReasoningDelta) -> None:
+    def _reasoning(self, event: events.ReasoningDelta) -> None:
         if self._hides_reasoning or event.literal == EMPTY:
             return
         if self._part != event.part or self._kind is not THINKING or self._is_signed:
             self._open(event.part, THINKING, self._form.thinking)
         self.append(THINKING, event.literal)
 
-    def _signed(self, event: Signed) -> None:
+    def _signed(self, event: events.Signed) -> None:
         if self._hides_reasoning:
             return
         state = event.state
@@ -172,12 +154,12 @@ class BlockBuilder:
         else:
             self._carry(literal)
 
-    def _call_started(self, event: CallStarted) -> None:
+    def _call_started(self, event: events.CallStarted) -> None:
         self._close()
         # Opened with the next event: that may be its signature, which has to stand before the call.
         self._call = event
 
-    def _call_delta(self, event: CallDelta) -> None:
+    def _call_delta(self, event: events.CallDelta) -> None:
         if event.literal == EMPTY:
             return
         if self._call is not None:
@@ -212,7 +194,7 @@ class BlockBuilder:
         elif text not in ("", "null"):
             self.append(TOOL, quote(encode({"arguments": text}).decode()))
 
-    def _call_ended(self, event: CallEnded) -> None:
+    def _call_ended(self, event: events.CallEnded) -> None:
         if self._call is not None:
             self._open_call(self._call)
         self._close()
@@ -220,7 +202,7 @@ class BlockBuilder:
         if late is not None:
             self._carry(late)
 
-    def _cited(self, event: Cited) -> None:
+    def _cited(self, event: events.Cited) -> None:
         if self._kind is not TEXT or self._part != event.part:
             return
         if event.origin.dialect == self._form.dialect:
@@ -234,7 +216,7 @@ class BlockBuilder:
         if passage is not None and self._form.passage is not None:
             self.cite(self._form.passage(passage))
 
-    def _media(self, event: MediaDelta) -> None:
+    def _media(self, event: events.MediaDelta) -> None:
         """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT, self._form.text)
@@ -255,26 +237,26 @@ class BlockBuilder:
         self._linked, self._transcripts = False, []
         self.append(TEXT, joined("\n\n", [*ends, *words]))
 
-    def _kept(self, event: OpaqueBlock) -> None:
+    def _kept(self, event: events.OpaqueBlock) -> None:
         if event.opaque.origin.dialect != self._form.dialect:
             return
         self._whole(event.part, event.opaque.json)
 
-    def _stopped(self, event: Stopped) -> None:
+    def _stopped(self, event: events.Stopped) -> None:
         self._close()
         self.stop = event
 
-    def _used(self, event: Used) -> None:
+    def _used(self, event: events.Used) -> None:
         self.usage = merge_usage(self.usage, event.usage)
 
-    def _ended(self, event: Ended) -> None:
+    def _ended(self, event: events.Ended) -> None:
         self._close()
         if self._last_kind is not TEXT:
             self._render_carriers()
         self.over = True
         self.finish()
 
-    def _failed(self, event: Failed) -> None:
+    def _failed(self, event: events.Failed) -> None:
         self.over = True
         self._kind = NO_BLOCK
         self._opening = None
@@ -282,7 +264,7 @@ class BlockBuilder:
 
     # The order.
 
-    def _open_call(self, call: CallStarted) -> None:
+    def _open_call(self, call: events.CallStarted) -> None:
         self._call = None
         self._open(call.part, TOOL, self._form.call(call))
         self._opening = b""
@@ -329,7 +311,7 @@ class BlockBuilder:
         self.close_block()
 
 
-_TAKE = methods_by_event(BlockBuilder)
+_TAKE = events.methods_by_event(BlockBuilder)
 
 
 class BlockCollector(BlockBuilder):

@@ -12,24 +12,8 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from dragoman.conversation import events
 from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import (
-    CallDelta,
-    CallEnded,
-    CallStarted,
-    Cited,
-    Ended,
-    Event,
-    Failed,
-    MediaDelta,
-    OpaqueBlock,
-    ReasoningDelta,
-    Signed,
-    Started,
-    Stopped,
-    TextDelta,
-    Used,
-)
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin, StateKind
@@ -210,7 +194,7 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
     _blocked: bytes = b""
     _ids: set[str] = set()
 
-    def chunk(self, chunk: GeminiChunk, data: bytes, out: list[Event]) -> None:
+    def chunk(self, chunk: GeminiChunk, data: bytes, out: list[events.Event]) -> None:
         """Take one object of the stream, or the whole answer. `data` is its text."""
         if not self.begun:
             self._start(chunk, out)
@@ -233,7 +217,7 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
             ):
                 self._keep_metadata(choice, candidate)
 
-    def finish(self, out: list[Event], whole: bool = False) -> None:
+    def finish(self, out: list[events.Event], whole: bool = False) -> None:
         """The end of the stream. It is complete only if every candidate has a finish reason."""
         if self.over:
             return
@@ -251,23 +235,23 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
             if not choices:
                 self._stop_blocked(out)
         if usage is not None:
-            out.append(Used(usage))
-        out.append(Ended() if complete else Failed(UNFINISHED))
+            out.append(events.Used(usage))
+        out.append(events.Ended() if complete else events.Failed(UNFINISHED))
 
-    def fail(self, failure: Failure, out: list[Event]) -> None:
+    def fail(self, failure: Failure, out: list[events.Event]) -> None:
         usage = parse_usage(self._usage_pieces)
         if usage is not None:
-            out.append(Used(usage))
-        out.append(Failed(failure))
+            out.append(events.Used(usage))
+        out.append(events.Failed(failure))
         self.over = True
 
-    def _start(self, chunk: GeminiChunk, out: list[Event]) -> None:
+    def _start(self, chunk: GeminiChunk, out: list[events.Event]) -> None:
         self.begun = True
         model = chunk.model_version or ""
         if model and not self.origin.model:
             self.origin = replace(self.origin, model=model)
         self.seed = chunk.response_id or self.seed
-        out.append(Started(chunk.response_id or "", model, _seconds(chunk.create_time)))
+        out.append(events.Started(chunk.response_id or "", model, _seconds(chunk.create_time)))
 
     def _take_usage(self, raw: bytes) -> None:
         """Usage comes with nearly every chunk. Only the last one counts, so it is parsed at the end.
@@ -294,7 +278,7 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
                     choice.metadata[name] = value
 
     def _parts(
-        self, choice: _OpenCandidate, place: int, candidate: _AnswerCandidate, data: bytes, out: list[Event]
+        self, choice: _OpenCandidate, place: int, candidate: _AnswerCandidate, data: bytes, out: list[events.Event]
     ) -> None:
         raws: list[Raw] | None = None
         logprobs = _logprobs(bytes(candidate.logprobs_result))
@@ -314,7 +298,7 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
                 self._other(choice, part, bytes(raws[number]), out)
 
     def _text(
-        self, choice: _OpenCandidate, part: _AnswerPart, literal: bytes, logprobs: Json | None, out: list[Event]
+        self, choice: _OpenCandidate, part: _AnswerPart, literal: bytes, logprobs: Json | None, out: list[events.Event]
     ) -> None:
         kind = _THOUGHT if part.thought else _TEXT
         signed = part.thought_signature is not ABSENT
@@ -328,16 +312,16 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
         if opened:
             choice.begin(kind)
         if kind == _THOUGHT and literal != EMPTY:
-            out.append(ReasoningDelta(choice.index, choice.part, literal))
+            out.append(events.ReasoningDelta(choice.index, choice.part, literal))
         elif kind == _TEXT and (literal != EMPTY or opened or logprobs is not None):
-            out.append(TextDelta(choice.index, choice.part, literal, logprobs))
+            out.append(events.TextDelta(choice.index, choice.part, literal, logprobs))
         if signed and kind == _TEXT:
             choice.held.append(bytes(part.thought_signature))
         elif signed:
             self._sign(choice, choice.part, bytes(part.thought_signature), out)
             choice.kind = _NEITHER
 
-    def _release(self, choice: _OpenCandidate, out: list[Event]) -> None:
+    def _release(self, choice: _OpenCandidate, out: list[events.Event]) -> None:
         """The signatures of a text that is over. Gemini 2.5 signs the first piece of a stream: told there, it would cut
         the text in two, and clients that take the last message for the answer would lose its beginning."""
         for literal in choice.held:
@@ -345,36 +329,36 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
         choice.held = []
         choice.kind = _NEITHER
 
-    def _sign(self, choice: _OpenCandidate, part: int, literal: bytes, out: list[Event]) -> None:
+    def _sign(self, choice: _OpenCandidate, part: int, literal: bytes, out: list[events.Event]) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
-            out.append(Signed(choice.index, part, parse_state(StateKind.THOUGHT, literal, self.origin)))
+            out.append(events.Signed(choice.index, part, parse_state(StateKind.THOUGHT, literal, self.origin)))
 
-    def _call(self, choice: _OpenCandidate, call: _AnswerCall, signature: bytes, out: list[Event]) -> None:
+    def _call(self, choice: _OpenCandidate, call: _AnswerCall, signature: bytes, out: list[events.Event]) -> None:
         if call.name or choice.growing is None:
             self._end_call(choice, out)
             if not call.name:
                 return
             part = choice.begin(_NEITHER)
-            out.append(CallStarted(choice.index, part, self._call_id(choice, call), call.name, made=not call.id))
+            out.append(events.CallStarted(choice.index, part, self._call_id(choice, call), call.name, made=not call.id))
             self._sign(choice, part, signature, out)
             choice.growing, choice.growing_part = PartialArguments(), part
             if not call.will_continue and call.partial_args is ABSENT:
                 choice.growing = None
-                out.append(CallDelta(choice.index, part, parse_input(bytes(call.args))))
-                out.append(CallEnded(choice.index, part))
+                out.append(events.CallDelta(choice.index, part, parse_input(bytes(call.args))))
+                out.append(events.CallEnded(choice.index, part))
                 return
         if choice.growing is not None:
             choice.growing.add(bytes(call.partial_args))
             if not call.will_continue:
                 self._end_call(choice, out)
 
-    def _end_call(self, choice: _OpenCandidate, out: list[Event]) -> None:
+    def _end_call(self, choice: _OpenCandidate, out: list[events.Event]) -> None:
         if choice.growing is None:
             return
         arguments = choice.growing.json()
         choice.growing = None
-        out.append(CallDelta(choice.index, choice.growing_part, quote(arguments.decode())))
-        out.append(CallEnded(choice.index, choice.growing_part))
+        out.append(events.CallDelta(choice.index, choice.growing_part, quote(arguments.decode())))
+        out.append(events.CallEnded(choice.index, choice.growing_part))
 
     def _call_id(self, choice: _OpenCandidate, call: _AnswerCall) -> str:
         """The call's id, or a hash of the response's id and the call's number, so that two turns never share an id."""
@@ -385,7 +369,7 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
         self._ids.add(found)
         return found
 
-    def _media(self, choice: _OpenCandidate, part: _AnswerPart, out: list[Event]) -> None:
+    def _media(self, choice: _OpenCandidate, part: _AnswerPart, out: list[events.Event]) -> None:
         try:
             inline = _inline(part.inline_data)
         except msgspec.DecodeError:
@@ -401,34 +385,40 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
             fields["thought"] = b"true"
         number = choice.begin(_NEITHER)
         extras = extras_of(NAME, fields)
-        out.append(MediaDelta(choice.index, number, kind, inline.mime_type, data, extras=extras))
+        out.append(events.MediaDelta(choice.index, number, kind, inline.mime_type, data, extras=extras))
 
-    def _other(self, choice: _OpenCandidate, part: _AnswerPart, raw: bytes, out: list[Event]) -> None:
+    def _other(self, choice: _OpenCandidate, part: _AnswerPart, raw: bytes, out: list[events.Event]) -> None:
         names = [name for name in decode_members(raw) if name not in ("thought", "thoughtSignature")]
         if names:
             kept = Opaque(kind=names[0], json=raw, origin=self.origin)
-            out.append(OpaqueBlock(choice.index, choice.begin(_NEITHER), kept))
+            out.append(events.OpaqueBlock(choice.index, choice.begin(_NEITHER), kept))
         elif part.thought_signature is not ABSENT:
             self._text(choice, part, EMPTY, None, out)
 
-    def _stop(self, choice: _OpenCandidate, out: list[Event]) -> None:
+    def _stop(self, choice: _OpenCandidate, out: list[events.Event]) -> None:
         if choice.text_part >= 0:
-            cited = [Cited(choice.index, choice.text_part, json, self.origin) for json in _sources(choice.metadata)]
+            cited = [
+                events.Cited(choice.index, choice.text_part, json, self.origin) for json in _sources(choice.metadata)
+            ]
             out += cited
         reason = parse_stop(choice.finish_reason, choice.calls > 0, choice.parts > choice.thoughts)
         if self._blocked:
             choice.metadata["promptFeedback"] = self._blocked
         why = text_of(choice.metadata.get("finishMessage"))
-        out.append(Stopped(choice.index, reason, choice.finish_reason, None, extras_of(NAME, choice.metadata), why))
+        out.append(
+            events.Stopped(choice.index, reason, choice.finish_reason, None, extras_of(NAME, choice.metadata), why)
+        )
 
-    def _stop_blocked(self, out: list[Event]) -> None:
+    def _stop_blocked(self, out: list[events.Event]) -> None:
         """The stop without any candidate: the prompt was blocked, or the answer is empty."""
         if not self._blocked:
-            out.append(Stopped(0, Stop.END))
+            out.append(events.Stopped(0, Stop.END))
             return
         finish_reason = decode_object(self._blocked).get("blockReason")
         extras = Extras(NAME, {"promptFeedback": self._blocked})
-        out.append(Stopped(0, Stop.FILTER, finish_reason if isinstance(finish_reason, str) else "", None, extras))
+        out.append(
+            events.Stopped(0, Stop.FILTER, finish_reason if isinstance(finish_reason, str) else "", None, extras)
+        )
 
 
 def _seconds(time: str | None) -> int | None:
@@ -557,15 +547,15 @@ def tells(chunk: GeminiChunk) -> bool:
     return chunk.candidates is not None or chunk.prompt_feedback is not ABSENT or chunk.usage_metadata is not ABSENT
 
 
-def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "") -> list[Event]:
+def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "") -> list[events.Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
     chunk, body = decode_broken(decode_chunk, body)
     if chunk is None:
-        return [Failed(unreadable_answer(body))]
+        return [events.Failed(unreadable_answer(body))]
     if not says_nothing(chunk.error) or not tells(chunk):
-        return [Failed(parse_no_answer(body))]
+        return [events.Failed(parse_no_answer(body))]
     answer = GeminiAnswerParser(origin or ORIGIN, seed)
-    out: list[Event] = []
+    out: list[events.Event] = []
     answer.chunk(chunk, body, out)
     answer.finish(out, whole=True)
     return out

@@ -8,26 +8,8 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation import events
 from dragoman.conversation.collect import arguments_of, collect, merge_usage, tell
-from dragoman.conversation.events import (
-    CallDelta,
-    CallEnded,
-    CallStarted,
-    Cited,
-    Ended,
-    Event,
-    Failed,
-    MediaDelta,
-    OpaqueBlock,
-    ReasoningDelta,
-    RefusalDelta,
-    Signed,
-    Started,
-    Stopped,
-    TextDelta,
-    Used,
-    methods_by_event,
-)
 from dragoman.conversation.failures import EXACT_STATUSES, Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Inline, Json, Media, Remote, StateKind
@@ -66,17 +48,17 @@ class _CandidateBuilder:
     def __init__(self) -> None:
         self.part = -1
         self.written = -1
-        self.kind: type[Event] | None = None
-        self.call: CallStarted | None = None
+        self.kind: type[events.Event] | None = None
+        self.call: events.CallStarted | None = None
         self.fragments: list[bytes] = []
         self.signature = b""
-        self.media: list[MediaDelta] = []
+        self.media: list[events.MediaDelta] = []
         self.held = HeldEvents()
         self.releasing = False
         self.size = 0
         self.citations: list[Json] = []
         self.carriers: list[Json] = []
-        self.stop: Stopped | None = None
+        self.stop: events.Stopped | None = None
 
 
 class PartBuilder:
@@ -86,12 +68,12 @@ class PartBuilder:
 
     def __init__(self, context: AnswerContext) -> None:
         self.context = context
-        self.started = Started()
+        self.started = events.Started()
         self.usage: Usage | None = None
         self.over = False
         self._candidates: dict[int, _CandidateBuilder] = {}
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         if not self.over:
             _TAKE[type(event)](self, event)
 
@@ -111,32 +93,32 @@ class PartBuilder:
 
     # Events.
 
-    def _started(self, event: Started) -> None:
+    def _started(self, event: events.Started) -> None:
         self.started = event
         self.begin()
 
-    def _text(self, event: TextDelta | RefusalDelta) -> None:
+    def _text(self, event: events.TextDelta | events.RefusalDelta) -> None:
         candidate = self._at(event)
         if candidate is None:
             return
-        candidate.part, candidate.kind = event.part, TextDelta
+        candidate.part, candidate.kind = event.part, events.TextDelta
         if event.literal != EMPTY:
             candidate.written = event.part
             self._part(event.choice, candidate, b'{"text":' + event.literal + b"}")
-        if type(event) is TextDelta and event.logprobs is not None:
+        if type(event) is events.TextDelta and event.logprobs is not None:
             self.logprobs(event.choice, event.logprobs)
 
     _refusal = _text
 
-    def _reasoning(self, event: ReasoningDelta) -> None:
+    def _reasoning(self, event: events.ReasoningDelta) -> None:
         candidate = self._at(event)
         if candidate is None or event.literal == EMPTY or self.context.hides_reasoning:
             return
         candidate.part = candidate.written = event.part
-        candidate.kind = ReasoningDelta
+        candidate.kind = events.ReasoningDelta
         self._part(event.choice, candidate, b'{"text":' + event.literal + b',"thought":true}')
 
-    def _signed(self, event: Signed) -> None:
+    def _signed(self, event: events.Signed) -> None:
         candidate = self._at(event)
         if candidate is None:
             return
@@ -147,11 +129,11 @@ class PartBuilder:
         if candidate.part != event.part:
             if self.context.hides_reasoning:
                 return
-            candidate.part, candidate.kind = event.part, ReasoningDelta
+            candidate.part, candidate.kind = event.part, events.ReasoningDelta
         if candidate.written != event.part and event.state.origin.dialect != NAME:
             candidate.carriers.append(b'{"text":"","thought":true,"thoughtSignature":%b}' % signature)
             return
-        self.sign(event.choice, signature, candidate.kind is not TextDelta, candidate.written != event.part)
+        self.sign(event.choice, signature, candidate.kind is not events.TextDelta, candidate.written != event.part)
         candidate.written = -1
 
     def _part(self, choice: int, candidate: _CandidateBuilder, json: Json) -> None:
@@ -161,61 +143,61 @@ class PartBuilder:
             self.part(choice, carrier)
         self.part(choice, json)
 
-    def _call_started(self, event: CallStarted) -> None:
+    def _call_started(self, event: events.CallStarted) -> None:
         candidate = self._at(event)
         if candidate is None:
             return
-        candidate.call, candidate.part, candidate.kind = event, event.part, CallStarted
+        candidate.call, candidate.part, candidate.kind = event, event.part, events.CallStarted
         candidate.fragments, candidate.signature = [], b""
 
-    def _call_delta(self, event: CallDelta) -> None:
+    def _call_delta(self, event: events.CallDelta) -> None:
         candidate = self._at(event)
         if candidate is not None and candidate.call is not None:
             candidate.fragments.append(event.literal)
             self._weigh(candidate, len(event.literal))
 
-    def _call_ended(self, event: CallEnded) -> None:
+    def _call_ended(self, event: events.CallEnded) -> None:
         candidate = self._at(event)
         if candidate is not None:
             self._end_call(event.choice, candidate)
             self._release(candidate)
 
-    def _cited(self, event: Cited) -> None:
+    def _cited(self, event: events.Cited) -> None:
         """Citations of other dialects. Those of this dialect are in the metadata of the stop."""
         if event.origin.dialect != NAME:
             source = _render_source(event.json)
             if source is not None:
                 self._candidate(event.choice).citations.append(source)
 
-    def _media(self, event: MediaDelta) -> None:
+    def _media(self, event: events.MediaDelta) -> None:
         candidate = self._at(event)
         if candidate is None:
             return
         candidate.media.append(event)
-        candidate.part, candidate.kind = event.part, MediaDelta
+        candidate.part, candidate.kind = event.part, events.MediaDelta
         self._weigh(candidate, len(event.data))
 
-    def _kept(self, event: OpaqueBlock) -> None:
+    def _kept(self, event: events.OpaqueBlock) -> None:
         candidate = self._at(event)
         if candidate is None or event.opaque.origin.dialect != NAME:
             return
-        candidate.part, candidate.kind = event.part, OpaqueBlock
+        candidate.part, candidate.kind = event.part, events.OpaqueBlock
         self._part(event.choice, candidate, event.opaque.json)
 
-    def _stopped(self, event: Stopped) -> None:
+    def _stopped(self, event: events.Stopped) -> None:
         self._complete(event.choice, self._candidate(event.choice))
         self._candidate(event.choice).stop = event
 
-    def _used(self, event: Used) -> None:
+    def _used(self, event: events.Used) -> None:
         self.usage = merge_usage(self.usage, event.usage)
 
-    def _ended(self, event: Ended) -> None:
+    def _ended(self, event: events.Ended) -> None:
         for choice, candidate in list(self._candidates.items()):
             self._complete(choice, candidate)
         self.over = True
         self.finish()
 
-    def _failed(self, event: Failed) -> None:
+    def _failed(self, event: events.Failed) -> None:
         self._fail(event.failure)
 
     # The order.
@@ -286,7 +268,7 @@ class PartBuilder:
         pieces, candidate.media = candidate.media, []
         if not pieces:
             return
-        reply = collect([*pieces, Ended()])
+        reply = collect([*pieces, events.Ended()])
         for media in reply.choices[-1].parts if isinstance(reply, Reply) else ():
             if isinstance(media, Media):
                 for json in _render_media(media):
@@ -349,7 +331,7 @@ def _render_source(json: Json) -> Json | None:
     return encode(fields)
 
 
-_TAKE = methods_by_event(PartBuilder)
+_TAKE = events.methods_by_event(PartBuilder)
 
 
 def logprobs_result(tokens: Json) -> Json:

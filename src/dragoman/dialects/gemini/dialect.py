@@ -11,24 +11,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.dialects.dialect import (
-    AT_PROVIDER,
-    MODEL_ENDPOINTS,
-    SEND_NOW,
-    TEXT,
-    Dialect,
-    Endpoint,
-    FrameForm,
-    Framing,
-    Job,
-    Likeness,
-    ListedModel,
-    ModelListing,
-    RenderOptions,
-    TokenCount,
-    UnservedPath,
-    both_ways,
-)
+from dragoman.dialects import dialect
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.raw_json import encode
@@ -36,7 +19,7 @@ from dragoman.dialects.shared.raw_json import encode
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 
 
-def _show_model(model: ListedModel) -> dict[str, Any]:
+def _show_model(model: dialect.ListedModel) -> dict[str, Any]:
     shown = {
         "name": f"models/{model.name}",
         "displayName": model.description or model.name,
@@ -46,12 +29,12 @@ def _show_model(model: ListedModel) -> dict[str, Any]:
     return shown | {name: limit for name, limit in limits.items() if limit}
 
 
-def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
+def _render_models(models: Sequence[dialect.ListedModel], more: bool | None) -> bytes:
     token = {"nextPageToken": models[-1].name} if more and models else {}
     return encode({"models": [_show_model(model) for model in models], **token})
 
 
-GEMINI_MODELS = ModelListing(_show_model, _render_models, shows_abilities=True)
+GEMINI_MODELS = dialect.ModelListing(_show_model, _render_models, shows_abilities=True)
 
 
 def parse_question(body: bytes) -> bytes:
@@ -71,17 +54,17 @@ def render_question(body: bytes, model: str) -> bytes:
     return msgspec.json.encode({"generateContentRequest": named})
 
 
-TOKEN_COUNT = TokenCount("/v1beta/models/{model}:countTokens", "totalTokens", render_question, parse_question)
+TOKEN_COUNT = dialect.TokenCount("/v1beta/models/{model}:countTokens", "totalTokens", render_question, parse_question)
 
 
 _PATH = "/v1beta/models/"
 
 
-def _recognise(seen: RequestGlance) -> Likeness:
-    return Likeness.CERTAIN if "contents" in seen.members else Likeness.NONE
+def _recognise(seen: RequestGlance) -> dialect.Likeness:
+    return dialect.Likeness.CERTAIN if "contents" in seen.members else dialect.Likeness.NONE
 
 
-def request_path(options: RenderOptions, template: str = "") -> str:
+def request_path(options: dialect.RenderOptions, template: str = "") -> str:
     """Where a request is sent. The path names the model and asks for a stream."""
     method = "streamGenerateContent?alt=sse" if options.stream else "generateContent"
     if template:
@@ -99,14 +82,14 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
     return thinking is not None and thinking.visible is True
 
 
-def _choose_framing(query: Mapping[str, str]) -> Framing:
-    return Framing.SSE if query.get("alt") == "sse" else Framing.JSON_ARRAY
+def _choose_framing(query: Mapping[str, str]) -> dialect.Framing:
+    return dialect.Framing.SSE if query.get("alt") == "sse" else dialect.Framing.JSON_ARRAY
 
 
 _PARTS = {
     "type": "array",
     "minItems": 1,
-    "items": {"type": "object", "properties": {"text": TEXT}, "required": ["text"]},
+    "items": {"type": "object", "properties": {"text": dialect.TEXT}, "required": ["text"]},
 }
 _CONTENT = {
     "type": "object",
@@ -120,49 +103,51 @@ _UNCACHED = "send the whole content with every request; providers cache a prompt
 _GENERATE = "use generateContent (`client.models.generate_content`, `client.chats`), which every model here answers"
 _EMBED = "POST /v1/embeddings with `model` and `input` is passed on to the provider of the model"
 _UNSERVED = (
-    UnservedPath("/models/{model}:batchGenerateContent", SEND_NOW, ("POST",)),
-    UnservedPath("/models/{model}:embedContent", _EMBED, ("POST",)),
-    UnservedPath("/models/{model}:batchEmbedContents", _EMBED, ("POST",)),
-    UnservedPath("/cachedContents", _UNCACHED, ("GET", "POST")),
-    UnservedPath("/cachedContents/{id}", _UNCACHED, ("GET", "PATCH", "DELETE")),
-    UnservedPath("/batches", SEND_NOW, ("GET",)),
-    UnservedPath("/batches/{id}", SEND_NOW, ("GET", "POST", "DELETE")),
-    UnservedPath("/files", _INLINE, ("GET", "POST")),
-    UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
-    UnservedPath("/upload/{id}/files", _INLINE, ("POST",)),
-    UnservedPath("/fileSearchStores", AT_PROVIDER, ("GET", "POST")),
-    UnservedPath("/fileSearchStores/{id}", AT_PROVIDER, ("GET", "DELETE")),
-    UnservedPath("/interactions", _GENERATE, ("POST",)),
-    UnservedPath("/interactions/{id}", _GENERATE, ("GET", "DELETE")),
-    UnservedPath("/interactions/{id}/cancel", _GENERATE, ("POST",)),
+    dialect.UnservedPath("/models/{model}:batchGenerateContent", dialect.SEND_NOW, ("POST",)),
+    dialect.UnservedPath("/models/{model}:embedContent", _EMBED, ("POST",)),
+    dialect.UnservedPath("/models/{model}:batchEmbedContents", _EMBED, ("POST",)),
+    dialect.UnservedPath("/cachedContents", _UNCACHED, ("GET", "POST")),
+    dialect.UnservedPath("/cachedContents/{id}", _UNCACHED, ("GET", "PATCH", "DELETE")),
+    dialect.UnservedPath("/batches", dialect.SEND_NOW, ("GET",)),
+    dialect.UnservedPath("/batches/{id}", dialect.SEND_NOW, ("GET", "POST", "DELETE")),
+    dialect.UnservedPath("/files", _INLINE, ("GET", "POST")),
+    dialect.UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
+    dialect.UnservedPath("/upload/{id}/files", _INLINE, ("POST",)),
+    dialect.UnservedPath("/fileSearchStores", dialect.AT_PROVIDER, ("GET", "POST")),
+    dialect.UnservedPath("/fileSearchStores/{id}", dialect.AT_PROVIDER, ("GET", "DELETE")),
+    dialect.UnservedPath("/interactions", _GENERATE, ("POST",)),
+    dialect.UnservedPath("/interactions/{id}", _GENERATE, ("GET", "DELETE")),
+    dialect.UnservedPath("/interactions/{id}/cancel", _GENERATE, ("POST",)),
 )
 
 _VERTEX = "/publishers/google/models/{model}"
 _ON_VERTEX = (
-    *both_ways(
+    *dialect.both_ways(
         f"{_VERTEX}:generateContent",
         f"{_VERTEX}:streamGenerateContent",
         "Gemini, as on Vertex AI",
         required=_REQUIRED,
     ),
-    Endpoint(Job.COUNT_TOKENS, f"{_VERTEX}:countTokens", "Tokens, as on Vertex AI", required=_REQUIRED),
+    dialect.Endpoint(dialect.Job.COUNT_TOKENS, f"{_VERTEX}:countTokens", "Tokens, as on Vertex AI", required=_REQUIRED),
 )
 
-DIALECT = Dialect(
+DIALECT = dialect.Dialect(
     name=NAME,
     title="Gemini generateContent",
     list_name="contents",
     endpoints=(
-        *both_ways(
+        *dialect.both_ways(
             "/models/{model}:generateContent",
             "/models/{model}:streamGenerateContent",
             "Gemini",
             "streamed; a JSON array without `alt=sse`",
             required=_REQUIRED,
         ),
-        Endpoint(Job.COUNT_TOKENS, "/models/{model}:countTokens", "Tokens of a Gemini request", required=_REQUIRED),
+        dialect.Endpoint(
+            dialect.Job.COUNT_TOKENS, "/models/{model}:countTokens", "Tokens of a Gemini request", required=_REQUIRED
+        ),
         *_ON_VERTEX,
-        *MODEL_ENDPOINTS,
+        *dialect.MODEL_ENDPOINTS,
     ),
     unserved=_UNSERVED,
     prefixes=("/v1beta", "/v1alpha", "/v1", "/v1beta1", ""),
@@ -179,7 +164,7 @@ DIALECT = Dialect(
     token_count=TOKEN_COUNT,
     model_listing=GEMINI_MODELS,
     models_path="/v1beta/models?pageSize=1000",
-    frame_form=FrameForm.DATA_ALONE,
+    frame_form=dialect.FrameForm.DATA_ALONE,
     runs_last=True,
     parts=("provider_tools", "stored_prompts"),
 )

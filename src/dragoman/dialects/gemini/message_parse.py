@@ -41,17 +41,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.traits import CALLING, CODES, LEFTOVERS, ObservedMessage, observe_message, observe_name
-from dragoman.dialects.gemini import NAME, ORIGIN
-from dragoman.dialects.gemini.schema import (
-    GeminiBlob,
-    GeminiCall,
-    GeminiContent,
-    GeminiOutput,
-    GeminiPart,
-    GeminiResponse,
-    camel,
-    decode_part,
-)
+from dragoman.dialects.gemini import NAME, ORIGIN, schema
 from dragoman.dialects.near_misses.two_readings import refuse_two_kinds
 from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedList, is_blank, mark_inline
 from dragoman.dialects.shared.parsing import extras_of, make_id, parse_state
@@ -68,7 +58,7 @@ UNSIGNED = (Raw(b'""'), Raw(b"null"))
 """Signatures that are none."""
 
 
-def parse_content(content: GeminiContent, index: int) -> Sequence[ObservedMessage] | None:
+def parse_content(content: schema.GeminiContent, index: int) -> Sequence[ObservedMessage] | None:
     """A content that is decoded already; None if it is not of the usual kinds."""
     role, parts = _ROLES.get(content.role), content.parts
     if role is None or not parts:
@@ -83,14 +73,14 @@ def parse_content(content: GeminiContent, index: int) -> Sequence[ObservedMessag
         return None
 
 
-def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ObservedMessage] | None:
+def _parse_only(wire: schema.GeminiPart, role: Role, index: int) -> Sequence[ObservedMessage] | None:
     """A content of one plain text, call or response, as most of an agent's are; None if it is anything else."""
     signature, call, response = wire.thoughtSignature, wire.functionCall, wire.functionResponse
     if signature is not ABSENT or wire.thought or wire.inlineData is not UNSET or wire.fileData is not UNSET:
         return None
     if response is not UNSET:
         answer: Any = response.response
-        if call is not UNSET or role is not USER or type(answer) is not GeminiOutput or wire.text is not ABSENT:
+        if call is not UNSET or role is not USER or type(answer) is not schema.GeminiOutput or wire.text is not ABSENT:
             return None
         literal, name = bytes(answer.output), response.name
         if literal[0] != QUOTE or response.parts is not ABSENT or not name:
@@ -126,7 +116,7 @@ _RESULT_WITHOUT_ID = (_NO_ID_YET, NO_ID, _LEGACY)
 """Ids, form and traits of such a part."""
 
 
-def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[ObservedMessage] | None:
+def _parse_usual(wire: list[schema.GeminiPart], role: Role, index: int) -> Sequence[ObservedMessage] | None:
     """The messages of parts that fit. Only the model calls functions."""
     parts: list[Part] = []
     for one in wire:
@@ -144,7 +134,7 @@ def _are_listed(parts: Sequence[Part]) -> bool:
     return len(parts) > 1 and len([part for part in parts if type(part) is Text]) > 1
 
 
-def _has_odd_bytes(blob: GeminiBlob | UnsetType) -> bool:
+def _has_odd_bytes(blob: schema.GeminiBlob | UnsetType) -> bool:
     """Whether something else than a text, or a data URL, stands in place of bytes."""
     if blob is UNSET or blob.data is ABSENT:
         return False
@@ -186,7 +176,7 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     at = f"/contents/{index}"
     content = decoded(_decode_any_content, raw, at)
     parts = _parse_parts(bytes(content.parts), f"{at}/parts")
-    unknown = _split(raw, GeminiContent)[1]
+    unknown = _split(raw, schema.GeminiContent)[1]
     extras = extras_of(NAME, _NO_ROLE if content.role is None and not unknown else unknown)
     named = content.role or "user"
     role = SYSTEM if named == "system" else _ROLES.get(named, USER)
@@ -208,7 +198,7 @@ def parse_system(raw: Json) -> tuple[ObservedMessage, ...]:
     at = "/systemInstruction"
     content = decoded(_decode_any_content, raw, at)
     parts = _parse_parts(bytes(content.parts), f"{at}/parts", inner=True)
-    extras = extras_of(NAME, _split(raw, GeminiContent)[1])
+    extras = extras_of(NAME, _split(raw, schema.GeminiContent)[1])
     listed = _are_listed(parts)
     return (observe_message(Message(SYSTEM, parts, FIELD, extras=extras, listed=listed)),) if parts or extras else ()
 
@@ -402,10 +392,10 @@ def _continues(one: ObservedMessage, after: ObservedMessage) -> bool:
 # Parts
 
 _INNER: Mapping[str, type[msgspec.Struct]] = {
-    "functionCall": GeminiCall,
-    "functionResponse": GeminiResponse,
-    "inlineData": GeminiBlob,
-    "fileData": GeminiBlob,
+    "functionCall": schema.GeminiCall,
+    "functionResponse": schema.GeminiResponse,
+    "inlineData": schema.GeminiBlob,
+    "fileData": schema.GeminiBlob,
 }
 _BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})
 """Members of a part that stand beside its content."""
@@ -418,7 +408,7 @@ def _split(raw: Json, kind: type[msgspec.Struct], nulls: bool = False) -> tuple[
     unknown: dict[str, Json] = {}
     found = split_members(raw)
     for key, value in found.items():
-        name = key if key in LEFTOVERS else camel(key)
+        name = key if key in LEFTOVERS else schema.camel(key)
         is_known = name in kind.__struct_fields__
         if (name != key and name in found) or (is_known and not nulls and bytes(value) == b"null"):
             continue
@@ -448,7 +438,7 @@ def _parse_odd_part(raw: Json, at: str) -> Part:
     """A part in either spelling. Members that it should not have become extra fields; a new kind is kept as it is."""
     if raw[:1] != b"{":
         raise MalformedRequest("a part that is not an object", at=at)
-    known, unknown = _split(raw, GeminiPart)
+    known, unknown = _split(raw, schema.GeminiPart)
     if not unknown.keys() <= _BESIDE:
         return _keep_part(raw)
     refuse_two_kinds(known, at)
@@ -459,17 +449,17 @@ def _parse_odd_part(raw: Json, at: str) -> Part:
             inner, others = _split(known[name], kind, nulls=True)
             known[name] = render_object(inner)
             unknown |= {f"{name}.{key}": value for key, value in others.items()}
-    part = _parse_part(decoded(decode_part, render_object(known), at), unknown, at)
+    part = _parse_part(decoded(schema.decode_part, render_object(known), at), unknown, at)
     return _keep_part(raw) if part is None else part
 
 
 def _keep_part(raw: Json) -> Opaque:
-    names = [camel(key) for key in split_members(raw)]
+    names = [schema.camel(key) for key in split_members(raw)]
     kind = next((name for name in names if name not in _BESIDE), "")
     return Opaque(kind=kind, json=raw, origin=ORIGIN)
 
 
-def _parse_part(wire: GeminiPart, unknown: Mapping[str, Json] = _NONE, at: str = "") -> Part | None:
+def _parse_part(wire: schema.GeminiPart, unknown: Mapping[str, Json] = _NONE, at: str = "") -> Part | None:
     """A part of a known kind, or None. Raises MalformedRequest if it holds something else than it may."""
     call, response, signature = wire.functionCall, wire.functionResponse, wire.thoughtSignature
     if signature in UNSIGNED:
@@ -503,7 +493,7 @@ def _parse_part(wire: GeminiPart, unknown: Mapping[str, Json] = _NONE, at: str =
     return media
 
 
-def _parse_call(wire: GeminiCall, thought: bool, signature: Raw, unknown: Mapping[str, Json], at: str) -> Call:
+def _parse_call(wire: schema.GeminiCall, thought: bool, signature: Raw, unknown: Mapping[str, Json], at: str) -> Call:
     arguments = bytes(wire.args)
     if arguments in NOTHING:
         arguments = b"{}"
@@ -516,10 +506,10 @@ def _parse_call(wire: GeminiCall, thought: bool, signature: Raw, unknown: Mappin
     return Call(wire.id or "", wire.name, arguments, held, False, "" if wire.id else NO_ID, extras=extras)
 
 
-def _parse_result(wire: GeminiResponse, unknown: Mapping[str, Json], at: str) -> Result | None:
+def _parse_result(wire: schema.GeminiResponse, unknown: Mapping[str, Json], at: str) -> Result | None:
     answer: Any = wire.response
     parts: tuple[Part, ...]
-    if type(answer) is GeminiOutput:
+    if type(answer) is schema.GeminiOutput:
         literal = bytes(answer.output)
         if literal[0] != QUOTE:
             return None
@@ -620,7 +610,7 @@ def parse_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
     return (Text(quote(raw.decode())),), False
 
 
-def _parse_inline(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
+def _parse_inline(blob: schema.GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
     content = bytes(blob.data)
     if content[:1] != b'"':
         return None
@@ -628,7 +618,7 @@ def _parse_inline(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None
     return _compose_media(MediaKind.of(media_type), Inline(media_type, standard_base64(content)), blob, unknown)
 
 
-def _parse_file(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
+def _parse_file(blob: schema.GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
     url = blob.fileUri
     if url is None:
         return None
@@ -640,7 +630,7 @@ def _parse_file(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
 
 
 def _compose_media(
-    kind: MediaKind, source: Inline | Remote | Stored, blob: GeminiBlob, unknown: Mapping[str, Json]
+    kind: MediaKind, source: Inline | Remote | Stored, blob: schema.GeminiBlob, unknown: Mapping[str, Json]
 ) -> Media:
     title = bytes(blob.displayName)
     extras = extras_of(NAME, unknown) if unknown else None

@@ -16,17 +16,9 @@ from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, U
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Result
 from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message
-from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini import NAME, schema
 from dragoman.dialects.gemini.message_parse import UNSIGNED, parse_content, parse_odd_item, parse_system, settle
 from dragoman.dialects.gemini.message_render import render_messages, render_part, render_result
-from dragoman.dialects.gemini.schema import (
-    GeminiAnyPart,
-    camel,
-    decode_content,
-    decode_usual_contents,
-    open_content,
-    open_part,
-)
 from dragoman.dialects.gemini.settings import PLACES, SNAKE, parse_top_level, render_top_level
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
@@ -90,7 +82,7 @@ def render_request(conversation: Conversation, options: RenderOptions, ask: Ask 
 
 # What fits, and how what does not is written
 
-_KNOWN = frozenset(GeminiAnyPart.__struct_fields__)
+_KNOWN = frozenset(schema.GeminiAnyPart.__struct_fields__)
 _HOLDING = frozenset({"text", "functionCall", "functionResponse", "inlineData", "fileData"})
 """The members that say what a part is."""
 _BLOBS = frozenset({"inlineData", "fileData"})
@@ -106,7 +98,7 @@ def _check_part(part: Any) -> None:
 
 def _check_content(raw: Json) -> None:
     """Raise ValidationError if it does not fit. Without a role it is the user's, who calls nothing."""
-    content = open_content(raw)
+    content = schema.open_content(raw)
     for part in content.parts if isinstance(content.parts, list) else (content.parts,):
         _check_part(part)
         if not content.role and (part.functionCall or part.function_call):
@@ -119,13 +111,13 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
     if fields is not None and all(value in (NULL, EMPTY) and key != "text" for key, value in fields.items()):
         log.note(Miss.NULL, below, item)
         return b'{"text":""}'
-    if fields is None or not any(camel(key) in _HOLDING for key in fields):
+    if fields is None or not any(schema.camel(key) in _HOLDING for key in fields):
         return None
     if "type" in fields and "text" in fields:
         return None  # a part of another dialect
     fields = _interpret_members(fields, below, log)
     for key, value in fields.items():
-        if camel(key) in _BLOBS:
+        if schema.camel(key) in _BLOBS:
             _check_media_type(fields_of(value) or {}, f"{log.at}{below}/{key}")
     lost = {key: value for key, value in fields.items() if key not in _KNOWN}
     if any(value[:1] in b"{[" for value in lost.values()):
@@ -140,7 +132,7 @@ def _interpret_members(fields: Fields, below: str, log: MissLog) -> Fields:
     """The members that say what a part is, as texts and objects. Raises MalformedRequest if one is neither."""
     meant: Fields = {}
     for key, value in fields.items():
-        if camel(key) not in _HOLDING:
+        if schema.camel(key) not in _HOLDING:
             meant[key] = value
         elif value == NULL:
             log.note(Miss.NULL, f"{below}/{key}", value)
@@ -160,7 +152,7 @@ def _interpret_member(key: str, value: Json, below: str, log: MissLog) -> Json:
         raise MalformedRequest(f"{key} has another type than it takes", at=log.at + below)
     if found is not value:
         log.note(Miss.PART, below)
-    if camel(key) in _BLOBS:
+    if schema.camel(key) in _BLOBS:
         _check_source(fields_of(found) or {}, log.at + below)
         found = _without_data_url(found, below, log)
     return found
@@ -194,9 +186,9 @@ def _repair(key: str, value: Json, below: str, log: MissLog) -> Json:
     fields = fields_of(value)
     if fields is None:
         return value
-    if camel(key) == "functionCall":
+    if schema.camel(key) == "functionCall":
         return _repair_call(fields, f"{below}/{key}", log)
-    return _repair_response(fields, f"{below}/{key}", log) if camel(key) == "functionResponse" else value
+    return _repair_response(fields, f"{below}/{key}", log) if schema.camel(key) == "functionResponse" else value
 
 
 def _repair_call(fields: Fields, below: str, log: MissLog) -> Json:
@@ -248,7 +240,7 @@ def _render_part(piece: MeantPart) -> Json:
 def _name_response(kept: Json, result: Result) -> Json:
     """A response with the name of the tool that it comes from."""
     fields = fields_of(kept) or {}
-    key = next((key for key in fields if camel(key) == "functionResponse"), "")
+    key = next((key for key in fields if schema.camel(key) == "functionResponse"), "")
     inner = fields_of(fields.get(key)) or {}
     if not key or inner.get("name", NULL) not in (NULL, b'""'):
         return kept
@@ -261,7 +253,7 @@ def _fits_system(raw: Json) -> bool:
     if raw == NULL or fields is None or fields.get("parts", NULL)[:1] not in (b"[", b"{"):
         return raw == NULL
     parts = items_of(fields["parts"]) or [fields["parts"]]
-    return all(fits(open_part, part) or _is_newer(part) for part in parts)
+    return all(fits(schema.open_part, part) or _is_newer(part) for part in parts)
 
 
 def _is_newer(part: Json) -> bool:
@@ -271,7 +263,7 @@ def _is_newer(part: Json) -> bool:
 
 def _trim_system(raw: Json) -> Trimmed | None:
     fields = fields_of(raw) or {}
-    trimmed = items_without_misfits(fields.get("parts", NULL), open_part)
+    trimmed = items_without_misfits(fields.get("parts", NULL), schema.open_part)
     if trimmed is None:
         return None
     misfits = [replace(one, below=f"/parts{one.below}") for one in trimmed.misfits]
@@ -289,7 +281,7 @@ FORM = WireForm(
     content_name="parts",
     roles=frozenset({"user", "model", "system"}),
     fits=lambda raw: fits(_check_content, raw),
-    fits_part=lambda raw, role: fits(lambda item: _check_part(open_part(item)), raw),
+    fits_part=lambda raw, role: fits(lambda item: _check_part(schema.open_part(item)), raw),
     render=_render_turn,
     repair_part=_repair_part,
     takes_text=False,
@@ -297,7 +289,7 @@ FORM = WireForm(
     no_id=NO_ID,
 )
 LIST = ListParser(
-    FORM, item_parser(decode_content, parse_content), parse_odd_item, decode_usual_contents, parse_content
+    FORM, item_parser(schema.decode_content, parse_content), parse_odd_item, schema.decode_usual_contents, parse_content
 )
 READER = RequestReader(
     "a Gemini request",

@@ -16,18 +16,9 @@ from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini import NAME, tools
 from dragoman.dialects.gemini.message_render import render_system
 from dragoman.dialects.gemini.schema import GeminiGenerationConfig, GeminiSafety, GeminiToolConfig, camel
-from dragoman.dialects.gemini.tools import (
-    from_proto,
-    open_camel,
-    parse_choice,
-    parse_tools,
-    render_choice,
-    render_tools,
-    to_proto,
-)
 from dragoman.dialects.shared.ownership import require_own
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.rendering import put
@@ -75,7 +66,7 @@ def _parse_format(wire: dict[str, Json]) -> ResponseFormat | None:
     if schemas:
         schema = wire.pop(schemas[0])
         proto = schemas[0] == "responseSchema"
-        return ResponseFormat(FormatKind.SCHEMA, from_proto(schema) if proto else schema, wire_form=schemas[0])
+        return ResponseFormat(FormatKind.SCHEMA, tools.from_proto(schema) if proto else schema, wire_form=schemas[0])
     if not kind:
         return None
     return ResponseFormat(FormatKind.JSON if kind == _JSON else FormatKind.TEXT)
@@ -86,11 +77,11 @@ def _parse_new_format(wire: dict[str, Json]) -> ResponseFormat | None:
     raw = wire["responseFormat"]
     if raw[:1] != b"{" or wire.keys() & {"responseMimeType", "responseJsonSchema", "responseSchema"}:
         return None
-    outer = open_camel(raw, "/generationConfig/responseFormat")
+    outer = tools.open_camel(raw, "/generationConfig/responseFormat")
     text = outer.get("text", b"")
     if outer.keys() != {"text"} or text[:1] != b"{":
         return None
-    inner = open_camel(text, "/generationConfig/responseFormat/text")
+    inner = tools.open_camel(text, "/generationConfig/responseFormat/text")
     if inner.get("mimeType") != quote(_JSON) or inner.keys() - {"mimeType", "jsonSchema"}:
         return None
     del wire["responseFormat"]
@@ -107,7 +98,7 @@ def _render_format(settings: Settings) -> dict[str, Json]:
         return {"responseFormat": b'{"text":' + render_object(text) + b"}"}
     out: dict[str, Json] = {"responseMimeType": quote(_TEXT if form.kind is FormatKind.TEXT else _JSON)}
     if form.schema is not None and form.wire_form == "responseSchema":
-        out["responseSchema"] = to_proto(form.schema)
+        out["responseSchema"] = tools.to_proto(form.schema)
     elif form.schema is not None:
         out["responseJsonSchema"] = form.schema
     return out
@@ -127,7 +118,7 @@ _WORDS = {effort: level for level, effort in _LEVELS.items()}
 
 def _parse_thinking(raw: Json) -> ParsedMember:
     at = "/generationConfig/thinkingConfig"
-    wire = open_camel(raw, at)
+    wire = tools.open_camel(raw, at)
     found: dict[str, Any] = {}
     level = wire.get("thinkingLevel", b"")
     effort = _LEVELS.get(unquote(level).upper()) if level[:1] == b'"' else None
@@ -170,27 +161,27 @@ _open_tool_config = open_decoder(GeminiToolConfig)
 
 
 def _parse_calling(raw: Json) -> ParsedMember:
-    choice, rest = parse_choice(raw)
+    choice, rest = tools.parse_choice(raw)
     return ({"tool_choice": choice} if choice is not None else {}), rest
 
 
 def _parse_own_choice(raw: Json) -> ToolChoice | None:
     """Any tool config with a member of Gemini's own is left alone."""
-    own = raw[:1] == b"{" and not open_camel(raw, "/toolConfig").keys().isdisjoint(_CONFIGS)
+    own = raw[:1] == b"{" and not tools.open_camel(raw, "/toolConfig").keys().isdisjoint(_CONFIGS)
     return ToolChoice(ChoiceMode.AUTO) if own else None
 
 
 def _render_whole_choice(choice: ToolChoice) -> Json | None:
-    written = render_choice(choice, {})
+    written = tools.render_choice(choice, {})
     return None if written is None else b'{"functionCallingConfig":' + written + b"}"
 
 
 def _fit_names(members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
     """Names are taken beside the modes `ANY` and `VALIDATED`. The latter leaves the model its choice, like `AUTO`."""
     found = dict(members)
-    config = open_camel(found["toolConfig"], "/toolConfig") if found.get("toolConfig", b"")[:1] == b"{" else {}
+    config = tools.open_camel(found["toolConfig"], "/toolConfig") if found.get("toolConfig", b"")[:1] == b"{" else {}
     calling = config.get("functionCallingConfig", b"")
-    wire = open_camel(calling, "/toolConfig/functionCallingConfig") if calling[:1] == b"{" else {}
+    wire = tools.open_camel(calling, "/toolConfig/functionCallingConfig") if calling[:1] == b"{" else {}
     mode = unquote(wire["mode"]).upper() if wire.get("mode", b"")[:1] == b'"' else ""
     if wire.get("allowedFunctionNames", b"[]") in (b"[]", b"null") or mode not in _NAMELESS:
         return members, ()
@@ -233,12 +224,12 @@ SETTINGS = SettingTable(
                 SettingObject(
                     member="functionCallingConfig",
                     parse=_parse_calling,
-                    render=lambda settings, beside: render_choice(settings.tool_choice, beside),
+                    render=lambda settings, beside: tools.render_choice(settings.tool_choice, beside),
                     holds={"tool_choice": ""},
                 ),
             ),
             names=("tool_choice", "toolChoice"),
-            members=open_camel,
+            members=tools.open_camel,
             shape=_open_tool_config,
         ),
         SettingObject(
@@ -270,7 +261,7 @@ SETTINGS = SettingTable(
                     strays={"reasoning_effort": _interpret_effort},
                 ),
             ),
-            members=open_camel,
+            members=tools.open_camel,
             spell=camel,
             shape=open_decoder(GeminiGenerationConfig),
         ),
@@ -312,7 +303,7 @@ SKIPPED = frozenset({"model", "contents", "systemInstruction", "tools"})
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED, nulls=True))
-    found = parse_tools(bytes(source.get("tools", b"")))
+    found = tools.parse_tools(bytes(source.get("tools", b"")))
     near_misses = join_misses(found.misses, misses)
     return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
@@ -336,7 +327,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     if system is not None:
         out["systemInstruction"] = system
     if conversation.tools or conversation.empty_tools:
-        out["tools"] = render_tools(conversation.tools)
+        out["tools"] = tools.render_tools(conversation.tools)
     out |= SETTINGS.render(conversation.settings, conversation.extras)
     if extras:
         out |= {key: value for key, value in extras.items() if "." not in key}

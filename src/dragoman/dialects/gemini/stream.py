@@ -13,16 +13,8 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext, Framing
 from dragoman.dialects.families.foreign_errors import ForeignErrors
-from dragoman.dialects.gemini import ORIGIN
+from dragoman.dialects.gemini import ORIGIN, answer_render
 from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk, parse_answer, tells
-from dragoman.dialects.gemini.answer_render import (
-    PartBuilder,
-    error_body,
-    logprobs_result,
-    render_answer,
-    render_error,
-    render_usage,
-)
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import decode_broken, says_nothing
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
@@ -134,7 +126,7 @@ def parse_whole(body: bytes, origin: Origin | None = None, *, seed: str = "", th
     return [*parser.feed(body), *parser.close()]
 
 
-class GeminiStreamRenderer(PartBuilder, LineOutput):
+class GeminiStreamRenderer(answer_render.PartBuilder, LineOutput):
     """Renders one chunk for each part. The last one of a candidate has the stop and the usage too, as Gemini's own
     last chunk has: Google's SDKs leave a turn whose last chunk has no part out of the history, and many clients drop
     parts without text. So the newest part of each candidate waits for the next event.
@@ -184,7 +176,7 @@ class GeminiStreamRenderer(PartBuilder, LineOutput):
         self.part(choice, b'{"text":""%b,"thoughtSignature":%b}' % (mark, signature))
 
     def logprobs(self, choice: int, tokens: Json) -> None:
-        self._logprobs[choice] = logprobs_result(tokens)
+        self._logprobs[choice] = answer_render.logprobs_result(tokens)
 
     def finish(self) -> None:
         candidates = []
@@ -202,7 +194,7 @@ class GeminiStreamRenderer(PartBuilder, LineOutput):
         if candidates:
             last["candidates"] = b"[" + b",".join(candidates) + b"]"
         if self.usage is not None:
-            last["usageMetadata"] = render_usage(self.usage)
+            last["usageMetadata"] = answer_render.render_usage(self.usage)
         self._chunk(last)
         if self._array:
             self._out.append(b"]")
@@ -210,7 +202,7 @@ class GeminiStreamRenderer(PartBuilder, LineOutput):
     def fail(self, failure: Failure) -> None:
         for choice in list(self._waiting):
             self._render_waiting(choice)
-        self._frame(error_body(failure)[1])
+        self._frame(answer_render.error_body(failure)[1])
         if self._array:
             self._out.append(b"]")
 
@@ -237,15 +229,15 @@ def _has_code(event: Mapping[str, Any]) -> bool:
     return isinstance(error, dict) and isinstance(error.get("code"), int)
 
 
-_FOREIGN_ERRORS = ForeignErrors(_has_code, lambda failure: error_body(failure)[1])
+_FOREIGN_ERRORS = ForeignErrors(_has_code, lambda failure: answer_render.error_body(failure)[1])
 
 
 ANSWERS = AnswerCodec(
     parse_whole,
-    render_answer,
+    answer_render.render_answer,
     GeminiStreamParser,
     GeminiStreamRenderer,
-    render_error,
+    answer_render.render_error,
     streamed_text=WORDS,
     chunk_rewrite=lambda seed, provider: _FOREIGN_ERRORS,
 )

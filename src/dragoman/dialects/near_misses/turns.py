@@ -17,6 +17,7 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import CONTENTS, ROLE_TYPES, ROLES, Miss, NearMiss
 from dragoman.conversation.parts import Call, Extras, Json, Opaque, Origin, Part, Reasoning, Result, Text
+from dragoman.dialects.near_misses import two_readings
 from dragoman.dialects.near_misses.members import find_texts
 from dragoman.dialects.near_misses.misfits import MOST_ODD, refuse_too_odd, without_misfits
 from dragoman.dialects.near_misses.parts import (
@@ -29,13 +30,6 @@ from dragoman.dialects.near_misses.parts import (
     parse_any_result,
     parse_part_of_any,
     parse_picture,
-)
-from dragoman.dialects.near_misses.two_readings import (
-    refuse_calls_among_words,
-    refuse_calls_of_others,
-    refuse_two_arguments,
-    refuse_two_contents,
-    refuse_two_kinds,
 )
 from dragoman.dialects.shared.raw_json import NULL, Fields, as_text, fields_of, first_of, items_of, text_of
 from dragoman.dialects.shared.rendering import Pieces, RenderMessages
@@ -287,7 +281,7 @@ class TurnReader:
         pieces = self._pieces(key, content, role)
         pieces += self._pictures(rest, role)
         if role is USER or role in SYSTEM_ROLES:
-            refuse_calls_of_others(role.value, fields, bool(pieces), self._log.at)
+            two_readings.refuse_calls_of_others(role.value, fields, bool(pieces), self._log.at)
         if role not in SYSTEM_ROLES:
             calls = self._calls(fields, rest)
             pieces = [*self._without_repeated(pieces, calls), *calls]
@@ -300,7 +294,7 @@ class TurnReader:
     def _caller(self, pieces: list[MeantPart]) -> Role:
         """Who makes the calls of a user's turn: the assistant, if the turn is nothing else."""
         if not all(isinstance(piece.meant, (Call, Reasoning)) for piece in pieces):
-            refuse_calls_among_words(self._log.at)
+            two_readings.refuse_calls_among_words(self._log.at)
         self._log.note(Miss.ROLE, "/role")
         return ASSISTANT
 
@@ -337,7 +331,7 @@ class TurnReader:
         own = self._form.content_name
         found = [key for key in CONTENTS if key != own and fields.get(key, NULL) != NULL]
         if fields.get(own, NULL) != NULL and (fields[own] != EMPTY or not found):
-            refuse_two_contents(lambda: find_texts(fields[own]).texts, fields, self._log.at, own)
+            two_readings.refuse_two_contents(lambda: find_texts(fields[own]).texts, fields, self._log.at, own)
             return own, fields[own]
         if not found:
             return own, None
@@ -402,7 +396,7 @@ class TurnReader:
             return MeantPart(None, item, below)
         if self._form.fits_part(item, role):
             return MeantPart(parse_part_of_any(item), item, below)
-        refuse_two_kinds(fields_of(item) or {}, self._log.at + below)
+        two_readings.refuse_two_kinds(fields_of(item) or {}, self._log.at + below)
         typed = self._add_type(item, role, below)
         if typed is not None:
             self._log.note(Miss.PART, below)
@@ -519,7 +513,7 @@ class TurnReader:
             if type(part) is not Call or part.id not in twins:
                 kept.append(piece)
             elif part.arguments != b"{}" and not mean_same(part.arguments, twins[part.id]):
-                refuse_two_arguments(part.id, self._log.at + piece.below)
+                two_readings.refuse_two_arguments(part.id, self._log.at + piece.below)
         return kept
 
     def _call(self, entry: Json, below: str) -> MeantPart | None:

@@ -9,20 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation import events
 from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import (
-    CallDelta,
-    CallEnded,
-    CallStarted,
-    Ended,
-    Event,
-    Failed,
-    ReasoningDelta,
-    Started,
-    Stopped,
-    TextDelta,
-    Used,
-)
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Extras, Json, Origin
@@ -30,16 +18,8 @@ from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.families.stop_words import StopWords
 from dragoman.dialects.ollama import NAME, THINKING
+from dragoman.dialects.shared import raw_json
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
-from dragoman.dialects.shared.raw_json import (
-    ABSENT,
-    UNREADABLE,
-    decode_broken,
-    decode_items,
-    decode_object,
-    encode,
-    says_nothing,
-)
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure, parse_no_answer, unreadable_answer
 
@@ -64,7 +44,7 @@ _KEPT = ("remote_model", "remote_host")
 
 class _AnswerFunction(msgspec.Struct, gc=False):
     name: str = ""
-    arguments: Raw = ABSENT
+    arguments: Raw = raw_json.ABSENT
 
 
 class _OllamaAnswerCall(msgspec.Struct, gc=False):
@@ -73,8 +53,8 @@ class _OllamaAnswerCall(msgspec.Struct, gc=False):
 
 
 class _AnswerMessage(msgspec.Struct, gc=False):
-    content: Raw = ABSENT
-    thinking: Raw = ABSENT
+    content: Raw = raw_json.ABSENT
+    thinking: Raw = raw_json.ABSENT
     tool_calls: list[_OllamaAnswerCall] | None = None
 
 
@@ -84,12 +64,12 @@ class OllamaChunk(msgspec.Struct, gc=False):
     model: str | None = None
     created_at: str | None = None
     message: _AnswerMessage | None = None
-    response: Raw = ABSENT
-    thinking: Raw = ABSENT
+    response: Raw = raw_json.ABSENT
+    thinking: Raw = raw_json.ABSENT
     done: bool | None = None
     done_reason: str | None = None
-    logprobs: Raw = ABSENT
-    error: Raw = ABSENT
+    logprobs: Raw = raw_json.ABSENT
+    error: Raw = raw_json.ABSENT
 
 
 decode_chunk = msgspec.json.Decoder(OllamaChunk).decode
@@ -121,36 +101,38 @@ class OllamaAnswerParser:
         self._calls = 0
         self._ids: set[str | None] = set()
 
-    def take(self, line: bytes) -> list[Event]:
+    def take(self, line: bytes) -> list[events.Event]:
         """The events of one line of a stream."""
-        out: list[Event] = []
+        out: list[events.Event] = []
         if self.over:
             return out
-        chunk, text = decode_broken(decode_chunk, line, self._surrogates.mark)
+        chunk, text = raw_json.decode_broken(decode_chunk, line, self._surrogates.mark)
         if chunk is None:
             self.skipped += 1
             self.unread = (self.unread + line)[:_MOST_UNREAD]
-        elif not says_nothing(chunk.error):
+        elif not raw_json.says_nothing(chunk.error):
             self.fail(parse_failure(200, {}, text, NAME), out)
         else:
             self.chunk(chunk, text, out)
         return self._completed(out) if self._surrogates.found else out
 
-    def _completed(self, out: list[Event]) -> list[Event]:
+    def _completed(self, out: list[events.Event]) -> list[events.Event]:
         """Half a pair at the very end of a text comes before the events that end the answer."""
         self._surrogates.mend(out, 0)
         if not self.over:
             return out
-        halves: list[Event] = []
+        halves: list[events.Event] = []
         self._surrogates.flush(halves)
-        at = next((place for place, event in enumerate(out) if isinstance(event, Stopped | Failed)), len(out))
+        at = next(
+            (place for place, event in enumerate(out) if isinstance(event, events.Stopped | events.Failed)), len(out)
+        )
         return [*out[:at], *halves, *out[at:]]
 
-    def chunk(self, chunk: OllamaChunk, data: bytes, out: list[Event]) -> None:
+    def chunk(self, chunk: OllamaChunk, data: bytes, out: list[events.Event]) -> None:
         """Take one object. `data` is its text."""
         if not self.begun:
             self.begun = True
-            out.append(Started("", chunk.model or "", seconds(chunk.created_at)))
+            out.append(events.Started("", chunk.model or "", seconds(chunk.created_at)))
         message = chunk.message
         if message is None:
             message = _AnswerMessage(chunk.response, chunk.thinking)
@@ -160,21 +142,21 @@ class OllamaAnswerParser:
         if chunk.done:
             self._end(chunk, data, out)
 
-    def finish(self, out: list[Event]) -> None:
+    def finish(self, out: list[events.Event]) -> None:
         """The end of the bytes. It is the end of the answer only if an object said so."""
         if not self.over:
             self.fail(UNFINISHED, out)
 
-    def fail(self, failure: Failure, out: list[Event]) -> None:
+    def fail(self, failure: Failure, out: list[events.Event]) -> None:
         self.over = True
-        out.append(Failed(failure))
+        out.append(events.Failed(failure))
 
-    def _words(self, message: _AnswerMessage, logprobs: Json | None, out: list[Event]) -> None:
+    def _words(self, message: _AnswerMessage, logprobs: Json | None, out: list[events.Event]) -> None:
         thinking, content = bytes(message.thinking), bytes(message.content)
         if thinking[:1] == b'"' and thinking != EMPTY:
-            out.append(ReasoningDelta(0, self._open(_THOUGHT), thinking, THINKING))
+            out.append(events.ReasoningDelta(0, self._open(_THOUGHT), thinking, THINKING))
         if content[:1] == b'"' and (content != EMPTY or logprobs is not None):
-            out.append(TextDelta(0, self._open(_TEXT), content, logprobs))
+            out.append(events.TextDelta(0, self._open(_TEXT), content, logprobs))
 
     def _open(self, kind: int) -> int:
         """The number of the part that is open, or of a new one if that is of another kind."""
@@ -183,16 +165,16 @@ class OllamaAnswerParser:
             self._parts += 1
         return self._part
 
-    def _call(self, call: _OllamaAnswerCall, out: list[Event]) -> None:
+    def _call(self, call: _OllamaAnswerCall, out: list[events.Event]) -> None:
         function = call.function
         if function is None or not function.name:
             return
         part = self._open(_NEITHER)
         self._calls += 1
         identity, made = self._call_id(call.id, function.name)
-        out.append(CallStarted(0, part, identity, function.name, made=made))
-        out.append(CallDelta(0, part, parse_input(bytes(function.arguments))))
-        out.append(CallEnded(0, part))
+        out.append(events.CallStarted(0, part, identity, function.name, made=made))
+        out.append(events.CallDelta(0, part, parse_input(bytes(function.arguments))))
+        out.append(events.CallEnded(0, part))
 
     def _call_id(self, given: str | None, name: str) -> tuple[str, bool]:
         """The call's id and whether it is made: a hash of the answer's and the call's number, so that two turns never
@@ -201,22 +183,22 @@ class OllamaAnswerParser:
         self._ids.add(given)
         return (found, False) if found else (answer_call_id(self.seed or name, self._calls), True)
 
-    def _end(self, chunk: OllamaChunk, data: bytes, out: list[Event]) -> None:
+    def _end(self, chunk: OllamaChunk, data: bytes, out: list[events.Event]) -> None:
         self.over = True
         fields = _decode_fields(data)
         word = chunk.done_reason or ""
-        kept = {name: encode(fields[name]) for name in _KEPT if name in fields}
-        out.append(Stopped(0, STOPS.parse(word, self._calls > 0), word, None, extras_of(NAME, kept)))
+        kept = {name: raw_json.encode(fields[name]) for name in _KEPT if name in fields}
+        out.append(events.Stopped(0, STOPS.parse(word, self._calls > 0), word, None, extras_of(NAME, kept)))
         usage = parse_usage(fields)
         if usage is not None:
-            out.append(Used(usage))
-        out.append(Ended())
+            out.append(events.Used(usage))
+        out.append(events.Ended())
 
 
 def _decode_fields(data: bytes) -> dict[str, Any]:
     try:
-        return decode_object(data)
-    except UNREADABLE:
+        return raw_json.decode_object(data)
+    except raw_json.UNREADABLE:
         return {}
 
 
@@ -234,10 +216,10 @@ def logprobs_of(raw: bytes) -> Json | None:
     if raw[:1] != b"[":
         return None
     try:
-        items = [decode_object(item) for item in decode_items(raw)]
-    except UNREADABLE:
+        items = [raw_json.decode_object(item) for item in raw_json.decode_items(raw)]
+    except raw_json.UNREADABLE:
         return None
-    return encode([_with_likeliest(item) for item in items]) if items else None
+    return raw_json.encode([_with_likeliest(item) for item in items]) if items else None
 
 
 def _with_likeliest(item: dict[str, Any]) -> dict[str, Any]:
@@ -250,14 +232,16 @@ def _token(item: dict[str, Any]) -> dict[str, Any]:
     return {"token": item.get("token", ""), "logprob": item.get("logprob", 0.0), "bytes": item.get("bytes")}
 
 
-def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+def parse_answer(
+    body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False
+) -> list[events.Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
-    chunk, text = decode_broken(decode_chunk, body)
+    chunk, text = raw_json.decode_broken(decode_chunk, body)
     if chunk is None:
-        return [Failed(unreadable_answer(body))]
-    if not says_nothing(chunk.error) or (chunk.message is None and chunk.response is ABSENT):
-        return [Failed(parse_no_answer(text, NAME))]
-    out: list[Event] = []
+        return [events.Failed(unreadable_answer(body))]
+    if not raw_json.says_nothing(chunk.error) or (chunk.message is None and chunk.response is raw_json.ABSENT):
+        return [events.Failed(parse_no_answer(text, NAME))]
+    out: list[events.Event] = []
     answer = OllamaAnswerParser(seed)
     answer.chunk(chunk, text, out)
     answer.finish(out)
@@ -273,7 +257,7 @@ DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_du
 
 def parse_usage(fields: Mapping[str, Any]) -> Usage | None:
     """The counts of the last object of an answer, or None if it has none."""
-    times = {name: encode(fields[name]) for name in DURATIONS if isinstance(fields.get(name), int)}
+    times = {name: raw_json.encode(fields[name]) for name in DURATIONS if isinstance(fields.get(name), int)}
     if fields.get(INPUT) is None and fields.get(OUTPUT) is None and not times:
         return None
     extras = Extras(NAME, times) if times else None

@@ -7,23 +7,8 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation import events
 from dragoman.conversation.collect import arguments_of, merge_usage, tell
-from dragoman.conversation.events import (
-    CallDelta,
-    CallEnded,
-    CallStarted,
-    Ended,
-    Event,
-    Failed,
-    MediaDelta,
-    ReasoningDelta,
-    RefusalDelta,
-    Started,
-    Stopped,
-    TextDelta,
-    Used,
-    methods_by_event,
-)
 from dragoman.conversation.failures import EXACT_STATUSES, Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json
@@ -47,22 +32,22 @@ class MessageBuilder(msgspec.Struct):
 
     context: AnswerContext
     _begun: float = 0.0
-    started: Started = msgspec.field(default_factory=Started)
+    started: events.Started = msgspec.field(default_factory=events.Started)
     usage: Usage | None = None
     over: bool = False
     _choice: int = -1
     _order: CallOrder = msgspec.field(default_factory=CallOrder)
-    _call: CallStarted | None = None
+    _call: events.CallStarted | None = None
     _calls: int = 0
     _fragments: list[bytes] = []
     _size: int = 0
     _media_part: int = -1
-    _stop: Stopped | None = None
+    _stop: events.Stopped | None = None
 
     def __post_init__(self) -> None:
         self._begun = self.context.clock() if self.context.clock is not None else 0.0
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         choice = getattr(event, "choice", None)
         if self.over or (choice is not None and choice != self._choice and not self._is_first(event)):
             return
@@ -76,7 +61,7 @@ class MessageBuilder(msgspec.Struct):
             self._choice = event.choice
         return bool(event.choice == self._choice)
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: events.Event) -> None:
         if self._media_part >= 0 and getattr(event, "part", -1) != self._media_part:
             self._end_media()
         _TAKE[type(event)](self, event)
@@ -97,31 +82,31 @@ class MessageBuilder(msgspec.Struct):
 
     # Events.
 
-    def _started(self, event: Started) -> None:
+    def _started(self, event: events.Started) -> None:
         self.started = event
         self.begin()
 
-    def _text(self, event: TextDelta | RefusalDelta) -> None:
-        logprobs = event.logprobs if isinstance(event, TextDelta) else None
+    def _text(self, event: events.TextDelta | events.RefusalDelta) -> None:
+        logprobs = event.logprobs if isinstance(event, events.TextDelta) else None
         if event.literal != EMPTY or logprobs is not None:
             self.content(event.literal, logprobs)
 
     _refusal = _text
 
-    def _reasoning(self, event: ReasoningDelta) -> None:
+    def _reasoning(self, event: events.ReasoningDelta) -> None:
         if event.literal != EMPTY and not self.context.hides_reasoning:
             self.thinking(event.literal)
 
-    def _call_started(self, event: CallStarted) -> None:
+    def _call_started(self, event: events.CallStarted) -> None:
         self._call, self._fragments, self._size = event, [], 0
 
-    def _call_delta(self, event: CallDelta) -> None:
+    def _call_delta(self, event: events.CallDelta) -> None:
         self._fragments.append(event.literal)
         self._size += len(event.literal)
         if self._size > call_order.LIMIT:
-            self._failed(Failed(_TOO_LONG))
+            self._failed(events.Failed(_TOO_LONG))
 
-    def _call_ended(self, event: CallEnded) -> None:
+    def _call_ended(self, event: events.CallEnded) -> None:
         call, self._call = self._call, None
         if call is None:
             return
@@ -133,7 +118,7 @@ class MessageBuilder(msgspec.Struct):
         members: dict[str, Json] = {"id": quote(call.id)} if call.id else {}
         self.call(render_object({**members, "function": render_object(function)}))
 
-    def _media(self, event: MediaDelta) -> None:
+    def _media(self, event: events.MediaDelta) -> None:
         """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""
         if self._media_part < 0:
             self._media_part = event.part
@@ -149,17 +134,17 @@ class MessageBuilder(msgspec.Struct):
         words, self._fragments = self._fragments, []
         self.content(joined("", [b'")"', *([b'"\\n\\n"'] if words else []), *words]), None)
 
-    def _stopped(self, event: Stopped) -> None:
+    def _stopped(self, event: events.Stopped) -> None:
         self._stop = event
 
-    def _used(self, event: Used) -> None:
+    def _used(self, event: events.Used) -> None:
         self.usage = merge_usage(self.usage, event.usage)
 
-    def _ended(self, event: Ended) -> None:
+    def _ended(self, event: events.Ended) -> None:
         self.over = True
         self.finish()
 
-    def _failed(self, event: Failed) -> None:
+    def _failed(self, event: events.Failed) -> None:
         self.over = True
         self.fail(event.failure)
 
@@ -175,7 +160,7 @@ class MessageBuilder(msgspec.Struct):
 
     def tail(self) -> dict[str, Json]:
         """The members that the last object ends with."""
-        stop = self._stop or Stopped(0, Stop.END)
+        stop = self._stop or events.Stopped(0, Stop.END)
         reason = quote(STOPS.render(stop.reason, stop.word))
         own = own_fields(stop.extras, NAME)
         return {"done": b"true", "done_reason": reason, **own, **render_usage(self.usage, *self._times())}
@@ -190,7 +175,7 @@ class MessageBuilder(msgspec.Struct):
         return (total - writing, writing) if writing > total / 100 else (total / 10, total * 9 / 10)
 
 
-_TAKE = methods_by_event(MessageBuilder)
+_TAKE = events.methods_by_event(MessageBuilder)
 """State, citations and blocks of providers have no place in an answer of this dialect."""
 
 

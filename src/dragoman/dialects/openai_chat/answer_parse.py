@@ -32,22 +32,8 @@ from dragoman.conversation.parts import CONTENT_FIELD, Extras, Inline, Json, Med
 from dragoman.conversation.replies import MOST_TOKENS, Stop, Usage
 from dragoman.dialects.families.begun_calls import OBJECT, BegunCall
 from dragoman.dialects.families.openai_answers import cache_written_in, count_in, details_in, other_counts
-from dragoman.dialects.openai_chat import NAME, ORIGIN
+from dragoman.dialects.openai_chat import NAME, ORIGIN, schema
 from dragoman.dialects.openai_chat.reasoning import ENCRYPTED, ReasoningEntry, ThinkTags, parse_entries, parse_signature
-from dragoman.dialects.openai_chat.schema import (
-    CHOICE_KEYS,
-    READ_KEYS,
-    ChatCallDelta,
-    ChatChoiceDelta,
-    ChatChunk,
-    ChatDelta,
-    ChatFunctionDelta,
-    decode_choices,
-    decode_chunk,
-    decode_glanced,
-    decode_glanced_usage,
-    decode_head,
-)
 from dragoman.dialects.shared.citations import cite_pages_beside
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_link
 from dragoman.dialects.shared.raw_json import (
@@ -130,7 +116,7 @@ class OpenCall(BegunCall, kw_only=True):
     held: list[Event] = msgspec.field(default_factory=list)
 
 
-def _arguments_in(function: ChatFunctionDelta, custom: bool) -> bytes:
+def _arguments_in(function: schema.ChatFunctionDelta, custom: bool) -> bytes:
     """The arguments of a piece, as the literal of their text."""
     literal = bytes(function.input if custom else function.arguments)
     if literal in (b"", _NULL):
@@ -211,9 +197,9 @@ class OpenChoice(msgspec.Struct):
             self.begin(REASONING, out)
         self.entry = ReasoningEntry(entry.kind, entry.index, dict(entry.fields), list(entry.literals))
 
-    def take_call(self, call: ChatCallDelta, position: int | None, out: list[Event]) -> None:
+    def take_call(self, call: schema.ChatCallDelta, position: int | None, out: list[Event]) -> None:
         """A call or a piece of one. `position` is its place in a whole message, where every entry is a call."""
-        function = call.function or call.custom or ChatFunctionDelta()
+        function = call.function or call.custom or schema.ChatFunctionDelta()
         key = position if position is not None else self._key(call)
         found = None if position is not None else self.calls.get(key)
         custom = call.custom is not None and call.function is None
@@ -228,7 +214,7 @@ class OpenChoice(msgspec.Struct):
         self.last = key
         self._grow_call(found, function.name, literal, out, call.extra_content)
 
-    def take_legacy(self, function: ChatFunctionDelta, out: list[Event]) -> None:
+    def take_legacy(self, function: schema.ChatFunctionDelta, out: list[Event]) -> None:
         found = self.calls.get("legacy")
         if found is None and not function.name:
             return
@@ -236,7 +222,7 @@ class OpenChoice(msgspec.Struct):
             found = self._open_call("legacy", "", False, True, out)
         self._grow_call(found, function.name, _arguments_in(function, False), out)
 
-    def _key(self, call: ChatCallDelta) -> int | str:
+    def _key(self, call: schema.ChatCallDelta) -> int | str:
         return call.index if call.index is not None else call.id or self.last
 
     def _open_call(self, key: int | str, given: str, custom: bool, legacy: bool, out: list[Event]) -> OpenCall:
@@ -328,9 +314,9 @@ class ChatAnswerParser(msgspec.Struct):
     def take(self, frame: bytes, out: list[Event], whole: bool = False) -> bool:
         """Take one chunk or one whole answer. False if it cannot be decoded."""
         try:
-            chunk = decode_chunk(frame)
+            chunk = schema.decode_chunk(frame)
         except UNREADABLE:
-            salvaged, frame = decode_broken(decode_chunk, frame, self._surrogates.mark)
+            salvaged, frame = decode_broken(schema.decode_chunk, frame, self._surrogates.mark)
             if salvaged is None and frame[:1] == b"[" and b'"error"' in frame:
                 self.fail(frame, out)
                 return True
@@ -392,15 +378,15 @@ class ChatAnswerParser(msgspec.Struct):
             out.append(Used(usage))
         out.append(Ended())
 
-    def _begin(self, frame: bytes, chunk: ChatChunk, out: list[Event]) -> None:
+    def _begin(self, frame: bytes, chunk: schema.ChatChunk, out: list[Event]) -> None:
         """Put the head together. It goes out with the first choice: a chunk before that may not name the model."""
         try:
-            head = decode_head(frame)
+            head = schema.decode_head(frame)
             fields = decode_members(frame)
         except UNREADABLE:
-            head, fields = decode_head(b"{}"), {}
-        if not fields.keys() <= READ_KEYS:
-            unread = {key: bytes(raw) for key, raw in fields.items() if key not in READ_KEYS}
+            head, fields = schema.decode_head(b"{}"), {}
+        if not fields.keys() <= schema.READ_KEYS:
+            unread = {key: bytes(raw) for key, raw in fields.items() if key not in schema.READ_KEYS}
             self._extras |= {key: raw for key, raw in unread.items() if raw != _NULL}
         before = self._head
         self._id = str(chunk.id or "") or self._id
@@ -426,7 +412,7 @@ class ChatAnswerParser(msgspec.Struct):
             )
         )
 
-    def _take_usage(self, chunk: ChatChunk) -> None:
+    def _take_usage(self, chunk: schema.ChatChunk) -> None:
         usage = bytes(chunk.usage)
         if len(usage) > 4:
             self._usage = usage
@@ -443,7 +429,7 @@ class ChatAnswerParser(msgspec.Struct):
         self._choices[index] = new = OpenChoice(index, self.origin, self._seed or self._id, tags)
         return new
 
-    def _take_choice(self, choice: OpenChoice, wire: ChatChoiceDelta, out: list[Event], whole: bool) -> bool:
+    def _take_choice(self, choice: OpenChoice, wire: schema.ChatChoiceDelta, out: list[Event], whole: bool) -> bool:
         """Take what came of a choice. True if its other members are to be kept: it ends here, or came whole."""
         delta = wire.message if whole else wire.delta
         if delta is None:
@@ -463,7 +449,7 @@ class ChatAnswerParser(msgspec.Struct):
         return whole and choice.finish_reason is None
 
     def _take_delta(
-        self, choice: OpenChoice, delta: ChatDelta, logprobs: Json | None, out: list[Event], whole: bool
+        self, choice: OpenChoice, delta: schema.ChatDelta, logprobs: Json | None, out: list[Event], whole: bool
     ) -> None:
         """Take a delta in the order in which a model works: reasoning, text, calls."""
         if (
@@ -551,7 +537,7 @@ class ChatAnswerParser(msgspec.Struct):
         if literal[:1] == b'"' and literal != EMPTY:
             out.append(ReasoningDelta(choice.index, choice.enter(REASONING, out), literal, field))
 
-    def _take_reasoning(self, choice: OpenChoice, delta: ChatDelta, out: list[Event]) -> None:
+    def _take_reasoning(self, choice: OpenChoice, delta: schema.ChatDelta, out: list[Event]) -> None:
         """The same text may come twice, as a string and as details. The details win, since they carry the state."""
         details = delta.reasoning_details
         entries = parse_entries(bytes(details)) if details is not ABSENT and bytes(details) != _NULL else []
@@ -615,8 +601,8 @@ _MOST_RUNS = 100
 def _gather_choice_extras(frame: bytes) -> Mapping[bytes, dict[str, Json]]:
     """The members of each choice that are not read here, by the number of the choice."""
     found = {}
-    for fields in decode_choices(frame).choices:
-        unread = fields.keys() - CHOICE_KEYS
+    for fields in schema.decode_choices(frame).choices:
+        unread = fields.keys() - schema.CHOICE_KEYS
         found[bytes(fields.get("index", b"0"))] = {
             key: bytes(value) for key, value in fields.items() if key in unread and bytes(value) != _NULL
         }
@@ -690,7 +676,7 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
     try:
         if not body.isascii():
             body.decode()
-        glanced = decode_glanced(body)
+        glanced = schema.decode_glanced(body)
         usage = None if says_nothing(glanced.usage) else count_usage(glanced.usage) or _parse_odd_usage(glanced.usage)
     except (*UNREADABLE, UnicodeDecodeError):
         return None
@@ -709,9 +695,9 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
 
 def check_whole(body: bytes) -> None:
     """Raises DecodeError if clients cannot read a whole answer."""
-    usage = decode_glanced(body).usage
+    usage = schema.decode_glanced(body).usage
     if not says_nothing(usage):
-        decode_glanced_usage(usage)
+        schema.decode_glanced_usage(usage)
 
 
 # Usage, as OpenAI counts it and as other servers of this dialect do
@@ -797,5 +783,5 @@ def count_usage(raw: bytes | msgspec.Raw) -> Usage | None:
 
 def _parse_odd_usage(raw: msgspec.Raw) -> Usage | None:
     """The tokens of an object with other counts. Raises DecodeError if clients cannot read it."""
-    decode_glanced_usage(raw)
+    schema.decode_glanced_usage(raw)
     return parse_usage(bytes(raw))

@@ -5,19 +5,7 @@ from __future__ import annotations
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import Effort
 from dragoman.conversation.traits import STREAM_MARKS
-from dragoman.dialects.dialect import (
-    AT_PROVIDER,
-    MODEL_ENDPOINTS,
-    SEND_NOW,
-    TEXT,
-    Dialect,
-    Endpoint,
-    Job,
-    Likeness,
-    UnservedPath,
-    fixed_path,
-    turns,
-)
+from dragoman.dialects import dialect
 from dragoman.dialects.families.openai_endpoints import LIMIT_HEADER, OPENAI_MODELS, RELAYED_PATHS
 from dragoman.dialects.openai_chat import ID_PREFIX, IN_ANSWER, IN_CHOICE, NAME
 from dragoman.dialects.request_glance import RequestGlance
@@ -26,9 +14,9 @@ from dragoman.wire.sse import DONE_FRAME
 MARKS = IN_ANSWER | IN_CHOICE
 
 
-def _recognise(seen: RequestGlance) -> Likeness:
+def _recognise(seen: RequestGlance) -> dialect.Likeness:
     """Messages alone are no proof: other dialects have them too, with more beside them."""
-    return Likeness.NONE
+    return dialect.Likeness.NONE
 
 
 def _asks_for_reasoning(conversation: Conversation) -> bool:
@@ -42,39 +30,44 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
     return thinking.effort is not Effort.NONE
 
 
-_TURNS = {"messages": turns("system", "developer", "user", "assistant", "tool")}
-_REQUIRED = {"model": TEXT, **_TURNS}
+_TURNS = {"messages": dialect.turns("system", "developer", "user", "assistant", "tool")}
+_REQUIRED = {"model": dialect.TEXT, **_TURNS}
 
 _INLINE = "put the file into the request as a data URL, or ask the provider at its own address"
 _UNSERVED = (
-    UnservedPath("/chat/completions/{id}", "keep the answers yourself, nothing is stored here", ("GET", "DELETE")),
-    UnservedPath("/batches", SEND_NOW, ("GET", "POST")),
-    UnservedPath("/batches/{id}", SEND_NOW, ("GET",)),
-    UnservedPath("/batches/{id}/cancel", SEND_NOW, ("POST",)),
-    UnservedPath("/files", _INLINE, ("GET", "POST")),
-    UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
-    UnservedPath("/files/{id}/content", _INLINE, ("GET",)),
-    UnservedPath("/uploads", _INLINE, ("POST",)),
-    UnservedPath("/vector_stores", AT_PROVIDER, ("GET", "POST")),
-    UnservedPath("/vector_stores/{id}", AT_PROVIDER, ("GET", "POST", "DELETE")),
-    UnservedPath("/containers", AT_PROVIDER, ("GET", "POST")),
-    UnservedPath("/containers/{id}", AT_PROVIDER, ("GET", "DELETE")),
+    dialect.UnservedPath(
+        "/chat/completions/{id}", "keep the answers yourself, nothing is stored here", ("GET", "DELETE")
+    ),
+    dialect.UnservedPath("/batches", dialect.SEND_NOW, ("GET", "POST")),
+    dialect.UnservedPath("/batches/{id}", dialect.SEND_NOW, ("GET",)),
+    dialect.UnservedPath("/batches/{id}/cancel", dialect.SEND_NOW, ("POST",)),
+    dialect.UnservedPath("/files", _INLINE, ("GET", "POST")),
+    dialect.UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
+    dialect.UnservedPath("/files/{id}/content", _INLINE, ("GET",)),
+    dialect.UnservedPath("/uploads", _INLINE, ("POST",)),
+    dialect.UnservedPath("/vector_stores", dialect.AT_PROVIDER, ("GET", "POST")),
+    dialect.UnservedPath("/vector_stores/{id}", dialect.AT_PROVIDER, ("GET", "POST", "DELETE")),
+    dialect.UnservedPath("/containers", dialect.AT_PROVIDER, ("GET", "POST")),
+    dialect.UnservedPath("/containers/{id}", dialect.AT_PROVIDER, ("GET", "DELETE")),
 )
 
-DIALECT = Dialect(
+DIALECT = dialect.Dialect(
     name=NAME,
     id_prefix=ID_PREFIX,
     title="OpenAI Chat Completions",
     endpoints=(
-        Endpoint(Job.GENERATE, "/chat/completions", "OpenAI Chat Completions", required=_REQUIRED),
-        Endpoint(
-            Job.GENERATE, "/deployments/{model}/chat/completions", "Chat Completions, as on Azure", required=_TURNS
+        dialect.Endpoint(dialect.Job.GENERATE, "/chat/completions", "OpenAI Chat Completions", required=_REQUIRED),
+        dialect.Endpoint(
+            dialect.Job.GENERATE,
+            "/deployments/{model}/chat/completions",
+            "Chat Completions, as on Azure",
+            required=_TURNS,
         ),
-        *MODEL_ENDPOINTS,
+        *dialect.MODEL_ENDPOINTS,
     ),
     unserved=_UNSERVED,
     prefixes=("/v1", "", "/openai/v1", "/openai"),
-    request_path=fixed_path("/chat/completions"),
+    request_path=dialect.fixed_path("/chat/completions"),
     passed_headers=("openai-beta",),
     relayed_paths=RELAYED_PATHS,
     limit_header=LIMIT_HEADER,

@@ -32,30 +32,9 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observe_message, observe_name, observe_result
-from dragoman.dialects.openai_chat import NAME, ORIGIN
+from dragoman.dialects.openai_chat import NAME, ORIGIN, schema
 from dragoman.dialects.openai_chat.reasoning import parse_reasoning, parse_signature
-from dragoman.dialects.openai_chat.schema import (
-    PARTS,
-    ChatAssistant,
-    ChatAudio,
-    ChatDeveloper,
-    ChatDocument,
-    ChatFile,
-    ChatFunctionCall,
-    ChatFunctionResult,
-    ChatImage,
-    ChatRefusalPart,
-    ChatSystem,
-    ChatText,
-    ChatToolResult,
-    ChatUrl,
-    ChatUser,
-    ChatVideo,
-    ChatWireCall,
-    ChatWireMessage,
-    decode_part,
-    decode_parts,
-)
+from dragoman.dialects.shared import parsing
 from dragoman.dialects.shared.parsed_messages import (
     BRACE,
     BRACE_END,
@@ -67,20 +46,6 @@ from dragoman.dialects.shared.parsed_messages import (
     is_blank,
     join_results,
     share_places,
-)
-from dragoman.dialects.shared.parsing import (
-    HEADLESS,
-    OPENAI_FILES,
-    cache_hint,
-    extras_of,
-    kind_of,
-    link_literal,
-    make_id,
-    parse_headless,
-    parse_headless_picture,
-    parse_link,
-    parse_listed,
-    stated_detail,
 )
 from dragoman.dialects.shared.raw_json import ABSENT
 from dragoman.dialects.shared.wire_schema import split_unknown
@@ -99,7 +64,8 @@ _LINKS = (b'"data:', b'"http:', b'"https:')
 """Spellings of media other than Chat's own: a URL as plain text, and a document by its URL."""
 
 _TURNS: Mapping[type, tuple[Role, str]] = {
-    turn: (role, CODES[role]) for turn, role in ((ChatUser, USER), (ChatSystem, SYSTEM), (ChatDeveloper, DEVELOPER))
+    turn: (role, CODES[role])
+    for turn, role in ((schema.ChatUser, USER), (schema.ChatSystem, SYSTEM), (schema.ChatDeveloper, DEVELOPER))
 }
 """The role of a turn, and its letter."""
 _LONG = 64 * 1024
@@ -115,7 +81,7 @@ def parse_turn(turn: Any, index: int) -> Sequence[ObservedMessage] | None:
     content = bytes(raw_content) if len(raw_content) < _LONG else _copy_text(raw_content)
     first = content[0] if content else None
     kind = type(turn)
-    if kind is ChatToolResult:
+    if kind is schema.ChatToolResult:
         identity = turn.tool_call_id
         if first == QUOTE:
             message = Message(TOOL, (Result(identity, (Text(content),)),), index)
@@ -126,11 +92,11 @@ def parse_turn(turn: Any, index: int) -> Sequence[ObservedMessage] | None:
         result = Result(identity, found, listed=True)
         return (ObservedMessage(Message(TOOL, (result,), index), observe_result(result), "t", [identity]),)
     name = None
-    if kind is ChatAssistant:
+    if kind is schema.ChatAssistant:
         if turn.tool_calls is not UNSET:
             return _parse_calls(turn, content, index)
         role, code = ASSISTANT, "a"
-    elif kind is ChatFunctionResult:
+    elif kind is schema.ChatFunctionResult:
         return None
     else:
         role, code = _TURNS[kind]
@@ -155,7 +121,7 @@ def _copy_text(raw: Raw) -> bytes:
     return bytes(raw) if first == b'"' else first
 
 
-def _parse_calls(turn: ChatAssistant, content: Json, index: int) -> Sequence[ObservedMessage] | None:
+def _parse_calls(turn: schema.ChatAssistant, content: Json, index: int) -> Sequence[ObservedMessage] | None:
     """A turn that calls functions, with a text before them or without."""
     has_text = len(content) > len(EMPTY) and content[0] == QUOTE
     if not turn.tool_calls or not (has_text or content in _NO_TEXT):
@@ -164,7 +130,7 @@ def _parse_calls(turn: ChatAssistant, content: Json, index: int) -> Sequence[Obs
     parts: list[Part] = [Text(content)] if has_text else []
     ids: list[str] = []
     for call in turn.tool_calls:
-        if type(call) is not ChatFunctionCall:
+        if type(call) is not schema.ChatFunctionCall:
             return None
         function = call.function
         arguments = function.arguments.encode()
@@ -187,7 +153,7 @@ _NO_TEXT = (b"", b"null", EMPTY)
 def _parse_parts(raw: Raw) -> tuple[Part, ...] | None:
     """A list of texts and pictures; None if it holds anything else."""
     try:
-        wire = decode_parts(raw)
+        wire = schema.decode_parts(raw)
     except msgspec.DecodeError:
         return None
     parts: list[Part] = []
@@ -235,7 +201,7 @@ def _identify(messages: list[ObservedMessage]) -> list[ObservedMessage]:
             if type(part) is Call:
                 calls += 1
                 if not part.id:
-                    part = replace(part, id=make_id(calls, part.name))
+                    part = replace(part, id=parsing.make_id(calls, part.name))
                 if part.wire_form == LEGACY:
                     legacy = part.id
             elif type(part) is Result and part.wire_form == LEGACY:
@@ -258,7 +224,7 @@ def _unmark(one: ObservedMessage) -> ObservedMessage:
 # Messages with more than that
 
 
-_message = msgspec.json.Decoder(ChatWireMessage)
+_message = msgspec.json.Decoder(schema.ChatWireMessage)
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
@@ -276,21 +242,21 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     return (observe_message(_parse_turn(wire, extras, index)),)
 
 
-def _parse_turn(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Message:
+def _parse_turn(wire: schema.ChatWireMessage, extras: ExtraFields, index: int) -> Message:
     content = bytes(wire.content)
     return Message(
         _ROLES.get(wire.role, USER),
         _parse_content(content, index),
         index,
         name=wire.name if wire.name is not UNSET else None,
-        hint=cache_hint(wire.cache_control),
+        hint=parsing.cache_hint(wire.cache_control),
         extras=_extras(wire, extras, _FOREIGN_TO_PLAIN),
         listed=content[:1] == b"[",
         role_text="" if wire.role in _ROLES else wire.role,
     )
 
 
-def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Message:
+def _parse_assistant(wire: schema.ChatWireMessage, extras: ExtraFields, index: int) -> Message:
     content = bytes(wire.content)
     parts: list[Part] = []
     foreign: tuple[str, ...] = _FOREIGN_TO_ASSISTANT
@@ -307,7 +273,7 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
     if calls:
         parts += [_parse_call(call, number, extras, index) for number, call in enumerate(calls)]
     if wire.function_call:
-        function, unknown = wire.function_call, extras_of(NAME, extras.get("$.function_call", {}))
+        function, unknown = wire.function_call, parsing.extras_of(NAME, extras.get("$.function_call", {}))
         arguments = parse_arguments(bytes(function.arguments))
         parts.append(Call("", function.name, arguments, wire_form=LEGACY, extras=unknown))
     signed = wire.extra_content is not ABSENT and _sign_text(parts, bytes(wire.extra_content))
@@ -318,7 +284,7 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
         tuple(parts),
         index,
         name=wire.name if wire.name is not UNSET else None,
-        hint=cache_hint(wire.cache_control),
+        hint=parsing.cache_hint(wire.cache_control),
         extras=_extras(wire, extras, foreign, "tool_calls"),
         listed=content[:1] == b"[",
         prefill="prefix" if wire.prefix is True else "partial" if wire.partial is True else "",
@@ -353,7 +319,7 @@ def _sign_text(parts: list[Part], extra_content: bytes) -> bool:
     return True
 
 
-def _parse_other_parts(wire: ChatWireMessage) -> list[Part]:
+def _parse_other_parts(wire: schema.ChatWireMessage) -> list[Part]:
     parts: list[Part] = []
     refusal = bytes(wire.refusal)
     if refusal[:1] == b'"':
@@ -374,11 +340,11 @@ def _parse_audio_answer(audio: Json) -> Opaque:
     transcript = words if words[:1] == b'"' and words != EMPTY else None
     if "id" in members:
         audio = render_object({"id": members.pop("id")})
-        return Opaque("audio", audio, ORIGIN, transcript, extras=extras_of(NAME, members))
+        return Opaque("audio", audio, ORIGIN, transcript, extras=parsing.extras_of(NAME, members))
     return Opaque("audio", audio, ORIGIN, transcript)
 
 
-def _parse_call(wire: ChatWireCall, number: int, extras: ExtraFields, index: int) -> Call:
+def _parse_call(wire: schema.ChatWireCall, number: int, extras: ExtraFields, index: int) -> Call:
     if wire.custom is not None:
         name, arguments, custom = wire.custom.name, bytes(wire.custom.input) or EMPTY, True
     elif wire.function is not None:
@@ -397,12 +363,12 @@ def _parse_call(wire: ChatWireCall, number: int, extras: ExtraFields, index: int
         arguments,
         signature,
         custom,
-        hint=cache_hint(wire.cache_control),
-        extras=extras_of(NAME, fields),
+        hint=parsing.cache_hint(wire.cache_control),
+        extras=parsing.extras_of(NAME, fields),
     )
 
 
-def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Result:
+def _parse_result(wire: schema.ChatWireMessage, extras: ExtraFields, index: int) -> Result:
     content = bytes(wire.content)
     legacy = wire.role == "function"
     call_id = "" if legacy else wire.tool_call_id
@@ -418,7 +384,7 @@ def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Res
         name=wire.name or ("" if wire.name == "" and not legacy else None),
         listed=content[:1] == b"[",
         wire_form=LEGACY if legacy else "",
-        hint=cache_hint(wire.cache_control),
+        hint=parsing.cache_hint(wire.cache_control),
         extras=_extras(wire, extras, *(_IN_LEGACY if legacy else _IN_RESULT)),
     )
 
@@ -426,7 +392,7 @@ def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Res
 def _parse_content(content: bytes, index: int) -> tuple[Part, ...]:
     if content[:1] == b'"':
         return (Text(content),)
-    return tuple(parse_listed(content, f"/messages/{index}/content", parse_part))
+    return tuple(parsing.parse_listed(content, f"/messages/{index}/content", parse_part))
 
 
 def parse_arguments(raw: bytes) -> Json:
@@ -444,7 +410,9 @@ def parse_arguments(raw: bytes) -> Json:
     return text
 
 
-def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...], own: str = "name") -> Extras | None:
+def _extras(
+    wire: schema.ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...], own: str = "name"
+) -> Extras | None:
     """Unknown fields, known fields that have no meaning on this role, and fields that are null or empty.
 
     Null and empty lists mean nothing to us, but strict servers refuse them. `own` is the field that only messages of
@@ -493,7 +461,7 @@ _FIELDS = ("name", *_FOREIGN_TO_PLAIN)
 _BESIDE = {
     own: attrgetter(*(name for name in _FIELDS if name != own)) for own in ("name", "tool_calls", "tool_call_id")
 }
-_ABSENT = {own: beside(ChatWireMessage("")) for own, beside in _BESIDE.items()}
+_ABSENT = {own: beside(schema.ChatWireMessage("")) for own, beside in _BESIDE.items()}
 _EMPTY_FIELDS: tuple[Any, ...] = (None, [])
 _HOLDS_NOTHING = (b"null", b"[]", b"false")
 """`false` is a mark (`prefix`) that is not set."""
@@ -511,13 +479,13 @@ def parse_part(raw: bytes, at: str) -> Part:
     """One content part. One of an unknown type, or with something newer in it, is kept as it is."""
     if raw[:1] != b"{":
         raise MalformedRequest("a content part that is not an object", at=at)
-    kind = kind_of(raw, at)
-    if kind not in PARTS:
+    kind = parsing.kind_of(raw, at)
+    if kind not in schema.PARTS:
         return Opaque(kind=kind, json=raw, origin=ORIGIN)
-    known, unknown = split_unknown(raw, PARTS[kind])
+    known, unknown = split_unknown(raw, schema.PARTS[kind])
     try:
-        wire = decode_part(known)
-        part = PART_PARSERS[type(wire)](wire, extras_of(NAME, unknown))
+        wire = schema.decode_part(known)
+        part = PART_PARSERS[type(wire)](wire, parsing.extras_of(NAME, unknown))
     except msgspec.DecodeError:
         part = None
     if part is None:
@@ -549,42 +517,44 @@ _NEEDED = {
 _NEEDED_HINT = "write it as the dialect's documentation has it, or leave the part out"
 
 
-def _parse_text(wire: ChatText, extras: Extras | None = None) -> Part | None:
+def _parse_text(wire: schema.ChatText, extras: Extras | None = None) -> Part | None:
     literal = bytes(wire.text)
-    return Text(literal, hint=cache_hint(wire.cache_control), extras=extras) if literal[0] == QUOTE else None
+    return Text(literal, hint=parsing.cache_hint(wire.cache_control), extras=extras) if literal[0] == QUOTE else None
 
 
-def _parse_refusal(wire: ChatRefusalPart, extras: Extras | None = None) -> Part | None:
+def _parse_refusal(wire: schema.ChatRefusalPart, extras: Extras | None = None) -> Part | None:
     literal = bytes(wire.refusal)
-    return Refusal(literal, hint=cache_hint(wire.cache_control), extras=extras) if literal[0] == QUOTE else None
+    return Refusal(literal, hint=parsing.cache_hint(wire.cache_control), extras=extras) if literal[0] == QUOTE else None
 
 
-def _parse_image(wire: ChatImage, extras: Extras | None = None) -> Part | None:
+def _parse_image(wire: schema.ChatImage, extras: Extras | None = None) -> Part | None:
     return _parse_link(MediaKind.IMAGE, wire.image_url, wire.cache_control, extras)
 
 
-def _parse_video(wire: ChatVideo, extras: Extras | None = None) -> Part | None:
+def _parse_video(wire: schema.ChatVideo, extras: Extras | None = None) -> Part | None:
     return _parse_link(MediaKind.VIDEO, wire.video_url, wire.cache_control, extras)
 
 
-def _parse_document(wire: ChatDocument, extras: Extras | None = None) -> Part | None:
+def _parse_document(wire: schema.ChatDocument, extras: Extras | None = None) -> Part | None:
     return _parse_link(MediaKind.DOCUMENT, wire.document_url, wire.cache_control, extras)
 
 
-def _parse_link(kind: MediaKind, link: ChatUrl | str, hint: Raw, extras: Extras | None) -> Part | None:
+def _parse_link(kind: MediaKind, link: schema.ChatUrl | str, hint: Raw, extras: Extras | None) -> Part | None:
     form = DOCUMENT_URL if kind is MediaKind.DOCUMENT else ""
     if isinstance(link, str):
-        return Media(kind, parse_link(link), wire_form=form or BARE, hint=cache_hint(hint), extras=extras)
+        return Media(
+            kind, parsing.parse_link(link), wire_form=form or BARE, hint=parsing.cache_hint(hint), extras=extras
+        )
     if memoryview(link.url)[0] != QUOTE:
         return None
-    detail = stated_detail(link.detail)
-    headless = parse_headless_picture(link.url) if kind is MediaKind.IMAGE else None
-    source = link_literal(link.url) if headless is None else headless
-    form = form if headless is None else HEADLESS
-    return Media(kind, source, detail=detail, wire_form=form, hint=cache_hint(hint), extras=extras)
+    detail = parsing.stated_detail(link.detail)
+    headless = parsing.parse_headless_picture(link.url) if kind is MediaKind.IMAGE else None
+    source = parsing.link_literal(link.url) if headless is None else headless
+    form = form if headless is None else parsing.HEADLESS
+    return Media(kind, source, detail=detail, wire_form=form, hint=parsing.cache_hint(hint), extras=extras)
 
 
-def _parse_audio(wire: ChatAudio, extras: Extras | None = None) -> Part | None:
+def _parse_audio(wire: schema.ChatAudio, extras: Extras | None = None) -> Part | None:
     sound = wire.input_audio
     if isinstance(sound, str) or memoryview(sound.data)[0] != QUOTE:
         return None
@@ -594,40 +564,40 @@ def _parse_audio(wire: ChatAudio, extras: Extras | None = None) -> Part | None:
     source: Inline | Remote = Inline(named, data)
     linked = data.startswith(_LINKS)
     if linked:
-        link = link_literal(data)
+        link = parsing.link_literal(data)
         source = Inline(named, link.data) if isinstance(link, Inline) else link
-    hint = cache_hint(wire.cache_control)
+    hint = parsing.cache_hint(wire.cache_control)
     return Media(MediaKind.AUDIO, source, wire_form=LINKED_SOUND if linked else "", hint=hint, extras=extras)
 
 
-def _parse_file(wire: ChatFile, extras: Extras | None = None) -> Part | None:
+def _parse_file(wire: schema.ChatFile, extras: Extras | None = None) -> Part | None:
     identity, data, title = bytes(wire.file.file_id), bytes(wire.file.file_data), wire.file.filename
     source: Inline | Remote | Stored
     headless = None
     if identity[:1] == b'"':
-        source = Stored(_decode_text(identity), OPENAI_FILES)
+        source = Stored(_decode_text(identity), parsing.OPENAI_FILES)
     elif data[:1] == b'"':
-        headless = parse_headless(data, title)
-        source = link_literal(data) if headless is None else headless
+        headless = parsing.parse_headless(data, title)
+        source = parsing.link_literal(data) if headless is None else headless
     else:
         return None
     form = "" if title is not None or isinstance(source, Stored) else UNTITLED
-    form = HEADLESS if headless is not None else form
+    form = parsing.HEADLESS if headless is not None else form
     named = title if title != UNTITLED else None
-    hint = cache_hint(wire.cache_control)
+    hint = parsing.cache_hint(wire.cache_control)
     return Media(MediaKind.DOCUMENT, source, title=named, wire_form=form, hint=hint, extras=extras)
 
 
 _AUDIO_TYPES = {"mp3": "mpeg"}
 
 PART_PARSERS: dict[type[Any], Callable[..., Part | None]] = {
-    ChatText: _parse_text,
-    ChatRefusalPart: _parse_refusal,
-    ChatImage: _parse_image,
-    ChatAudio: _parse_audio,
-    ChatFile: _parse_file,
-    ChatVideo: _parse_video,
-    ChatDocument: _parse_document,
+    schema.ChatText: _parse_text,
+    schema.ChatRefusalPart: _parse_refusal,
+    schema.ChatImage: _parse_image,
+    schema.ChatAudio: _parse_audio,
+    schema.ChatFile: _parse_file,
+    schema.ChatVideo: _parse_video,
+    schema.ChatDocument: _parse_document,
 }
-_PLAIN_PARTS = (ChatText, ChatImage)
+_PLAIN_PARTS = (schema.ChatText, schema.ChatImage)
 """Those that nearly every list holds."""

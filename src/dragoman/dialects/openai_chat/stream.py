@@ -31,28 +31,7 @@ from dragoman.conversation.parts import MediaKind, Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser
-from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.openai_chat.answer_parse import (
-    MOST_CHOICES,
-    ChatAnswerParser,
-    check_whole,
-    parse_answer,
-    peek_usage,
-)
-from dragoman.dialects.openai_chat.answer_render import (
-    complete_answer,
-    error_body,
-    is_detailed,
-    reasoning_field,
-    render_annotation,
-    render_answer,
-    render_error,
-    render_logprobs,
-    render_media,
-    render_signature,
-    render_stop,
-    render_usage,
-)
+from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN, answer_parse, answer_render
 from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.relay_rewrite import MisreadChunks, check_plain_chunk
 from dragoman.dialects.shared.call_order import CallOrder
@@ -80,13 +59,13 @@ WORDS = StreamedText(
 )
 
 
-class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):
+class ChatStreamParser(OpenAiStreamParser[answer_parse.ChatAnswerParser]):
     """Chunks, and `[DONE]` at the end. A stream whose choices have all stopped is complete without it."""
 
     __slots__ = ()
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
-        super().__init__(ChatAnswerParser(origin or ORIGIN, seed, think_tags))
+        super().__init__(answer_parse.ChatAnswerParser(origin or ORIGIN, seed, think_tags))
 
     def _take_frame(self, frame: Frame, out: list[Event]) -> None:
         data = frame.data
@@ -223,7 +202,7 @@ class ChatStreamRenderer(StreamOutput):
         if found is None:
             if not self._head:
                 self._started(Started())
-            for earlier in range(len(self._choices), index) if index < MOST_CHOICES else ():
+            for earlier in range(len(self._choices), index) if index < answer_parse.MOST_CHOICES else ():
                 self._delta(self._open_choice(earlier), b'"content":""', content=True)
             found = self._open_choice(index)
         return found
@@ -258,7 +237,7 @@ class ChatStreamRenderer(StreamOutput):
         elif not choice.stopped:
             opening, role = (choice.opening, b"") if choice.begun else (choice.lead, b'"role":"assistant",')
             choice.begun = True
-            tokens = render_logprobs(event.logprobs)
+            tokens = answer_render.render_logprobs(event.logprobs)
             self._out += (opening, role, b'"content":', event.literal, b'},"logprobs":', tokens)
             self._out += (b',"finish_reason":null}]', self._tail)
 
@@ -268,8 +247,8 @@ class ChatStreamRenderer(StreamOutput):
             self._delta(choice, b'"content":""', content=True)
         begun = (len(choice.reasonings), entry_type(event.field))
         number, kind = choice.reasonings.setdefault(event.part, begun)
-        member = reasoning_field(event.field) + event.literal
-        if is_detailed(event.field):
+        member = answer_render.reasoning_field(event.field) + event.literal
+        if answer_render.is_detailed(event.field):
             piece = render_piece(kind, event.literal, number)
             member += b',"reasoning_details":' + piece
         self._delta(choice, member)
@@ -284,11 +263,11 @@ class ChatStreamRenderer(StreamOutput):
             self._render_call(None)
         if event.part in choice.calls:
             index = choice.calls[event.part][0]
-            signature = render_signature(event.state)
+            signature = answer_render.render_signature(event.state)
             self._delta(choice, b'"tool_calls":[{"index":%d,"extra_content":%b}]' % (index, signature))
         elif event.part == choice.text_part and not choice.signed:
             choice.signed = True
-            self._delta(choice, b'"extra_content":' + render_signature(event.state))
+            self._delta(choice, b'"extra_content":' + answer_render.render_signature(event.state))
         else:
             self._sign_reasoning(choice, event)
 
@@ -316,7 +295,7 @@ class ChatStreamRenderer(StreamOutput):
             *(index, quote(event.id), kind, kind, quote(event.name), words),
         )
         if signed is not None:
-            member += b',"extra_content":' + render_signature(signed.state)
+            member += b',"extra_content":' + answer_render.render_signature(signed.state)
         self._delta(choice, member + b"}]")
 
     def _call_delta(self, event: CallDelta) -> None:
@@ -344,7 +323,7 @@ class ChatStreamRenderer(StreamOutput):
         self._delta(choice, b'"refusal":' + event.literal)
 
     def _cited(self, event: Cited) -> None:
-        note = render_annotation(event.json, event.origin)
+        note = answer_render.render_annotation(event.json, event.origin)
         if note is None:
             return
         choice = self._choice(event.choice)
@@ -355,7 +334,7 @@ class ChatStreamRenderer(StreamOutput):
 
     def _media(self, event: MediaDelta) -> None:
         choice = self._choice(event.choice)
-        member = render_media(event, choice.images)
+        member = answer_render.render_media(event, choice.images)
         if member:
             choice.images += event.kind is MediaKind.IMAGE
             self._delta(choice, member)
@@ -371,7 +350,7 @@ class ChatStreamRenderer(StreamOutput):
         if not choice.begun:
             self._delta(choice, b'"content":""', content=True)
         legacy = bool(choice.calls) and any(call[2] for call in choice.calls.values())
-        word = render_stop(event.reason, legacy, choice.refused)
+        word = answer_render.render_stop(event.reason, legacy, choice.refused)
         more = own_members(event.extras, NAME)
         self._out += (choice.opening, b'},"logprobs":null,"finish_reason":"', word, b'"', more, b"}]", self._tail)
         choice.stopped = True
@@ -386,12 +365,12 @@ class ChatStreamRenderer(StreamOutput):
         if self._context.include_usage and self._usage is not None:
             if event.service_tier is not None or not self._head:
                 self._started(replace(self._beginning, service_tier=event.service_tier))
-            self._out += (self._head, b'],"usage":', render_usage(self._usage), b"}\n\n")
+            self._out += (self._head, b'],"usage":', answer_render.render_usage(self._usage), b"}\n\n")
         self._out.append(DONE_FRAME)
         self.over = True
 
     def _failed(self, event: Failed) -> None:
-        self._out += (render_data_frame(error_body(event.failure)), DONE_FRAME)
+        self._out += (render_data_frame(answer_render.error_body(event.failure)), DONE_FRAME)
         self.over = True
 
 
@@ -399,15 +378,15 @@ _RENDER = methods_by_event(ChatStreamRenderer)
 
 
 ANSWERS = AnswerCodec(
-    parse_answer,
-    render_answer,
+    answer_parse.parse_answer,
+    answer_render.render_answer,
     ChatStreamParser,
     stream_renderer=ChatStreamRenderer,
-    render_error=render_error,
-    peek_usage=peek_usage,
+    render_error=answer_render.render_error,
+    peek_usage=answer_parse.peek_usage,
     check_chunk=check_plain_chunk,
-    complete=complete_answer,
-    check_whole=check_whole,
+    complete=answer_render.complete_answer,
+    check_whole=answer_parse.check_whole,
     streamed_text=WORDS,
     chunk_rewrite=MisreadChunks,
     find_beginning=find_words,

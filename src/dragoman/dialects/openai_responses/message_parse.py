@@ -34,65 +34,9 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observe_message, observe_name
 from dragoman.dialects.near_misses.parts import fits_items
-from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.schema import (
-    MEMBERS,
-    OPEN_ITEMS,
-    PARTS,
-    ResponsesAudio,
-    ResponsesBareText,
-    ResponsesCustomCall,
-    ResponsesCustomOutput,
-    ResponsesFile,
-    ResponsesFunctionCall,
-    ResponsesFunctionOutput,
-    ResponsesImage,
-    ResponsesInputText,
-    ResponsesItem,
-    ResponsesMessage,
-    ResponsesOutputText,
-    ResponsesReasoning,
-    ResponsesRefusalPart,
-    ResponsesShortMessage,
-    ResponsesSummary,
-    ResponsesThought,
-    decode_input,
-    decode_item,
-    decode_output,
-    decode_part,
-    decode_short_message,
-    decode_summary,
-    decode_thoughts,
-    open_input,
-    open_input_part,
-    open_item,
-    open_message,
-    open_output,
-)
+from dragoman.dialects.openai_responses import NAME, ORIGIN, schema
 from dragoman.dialects.openai_responses.tools import CLIENT_ITEMS
-from dragoman.dialects.shared.parsed_messages import (
-    BRACE,
-    BRACE_END,
-    QUOTE,
-    ParsedList,
-    check_object,
-    is_blank,
-    share_places,
-)
-from dragoman.dialects.shared.parsing import (
-    HEADLESS,
-    OPENAI_FILES,
-    decode_known,
-    extras_of,
-    link_literal,
-    make_id,
-    parse_headless,
-    parse_headless_picture,
-    parse_link,
-    parse_listed,
-    parse_state,
-    stated_detail,
-)
+from dragoman.dialects.shared import parsed_messages, parsing
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, UNREADABLE
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.dialects.shared.wire_schema import fits
@@ -116,10 +60,10 @@ _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": D
 def parse_item(raw: Json, index: int) -> Sequence[ObservedMessage] | None:
     """An item that fits the schema; None if it does not."""
     try:
-        item = decode_short_message(raw) if raw[:7] == b'{"role"' else decode_item(raw)
+        item = schema.decode_short_message(raw) if raw[:7] == b'{"role"' else schema.decode_item(raw)
     except UNREADABLE:
         try:
-            item = decode_short_message(raw)  # its role may stand anywhere
+            item = schema.decode_short_message(raw)  # its role may stand anywhere
         except UNREADABLE:
             return None
     return parse_turn(item, index)
@@ -128,21 +72,30 @@ def parse_item(raw: Json, index: int) -> Sequence[ObservedMessage] | None:
 def parse_turn(item: Any, index: int) -> Sequence[ObservedMessage] | None:
     """An item that is decoded. The decode has checked all but what stays raw in it."""
     try:
-        if type(item) is ResponsesFunctionOutput and item.id is UNSET and item.status is UNSET and item.name is None:
+        if (
+            type(item) is schema.ResponsesFunctionOutput
+            and item.id is UNSET
+            and item.status is UNSET
+            and item.name is None
+        ):
             output = bytes(item.output)  # half of an agent's items are plain outputs
-            if output[0] == QUOTE:
+            if output[0] == parsed_messages.QUOTE:
                 message = Message(TOOL, (Result(item.call_id, (Text(output),)),), index)
-                return (ObservedMessage(message, traits.BLANK_TEXT if is_blank(output) else 0, "t", [item.call_id]),)
+                return (
+                    ObservedMessage(
+                        message, traits.BLANK_TEXT if parsed_messages.is_blank(output) else 0, "t", [item.call_id]
+                    ),
+                )
         return _ITEM_PARSERS[type(item)](item, index)
     except (*UNREADABLE, MalformedRequest):
         return None
 
 
-def _parse_function_call(item: ResponsesFunctionCall, index: int) -> Sequence[ObservedMessage] | None:
+def _parse_function_call(item: schema.ResponsesFunctionCall, index: int) -> Sequence[ObservedMessage] | None:
     identity, arguments = item.call_id, item.arguments.encode()
-    if not arguments or arguments[0] != BRACE or arguments[-1] != BRACE_END:
+    if not arguments or arguments[0] != parsed_messages.BRACE or arguments[-1] != parsed_messages.BRACE_END:
         return None
-    check_object(arguments)
+    parsed_messages.check_object(arguments)
     seen = traits.CALLS | observe_name(item.name)
     if item.id is UNSET and item.status is UNSET and item.namespace is UNSET:
         call = Call(identity, item.name, arguments)
@@ -153,9 +106,9 @@ def _parse_function_call(item: ResponsesFunctionCall, index: int) -> Sequence[Ob
     return (ObservedMessage(Message(ASSISTANT, (call,), index), seen, CALLING, [identity]),)
 
 
-def _parse_custom_call(item: ResponsesCustomCall, index: int) -> Sequence[ObservedMessage] | None:
+def _parse_custom_call(item: schema.ResponsesCustomCall, index: int) -> Sequence[ObservedMessage] | None:
     text = bytes(item.input)
-    if text[0] != QUOTE or item.call_id.startswith(SERVED):
+    if text[0] != parsed_messages.QUOTE or item.call_id.startswith(SERVED):
         return None
     extras = _gather_marks(item, "namespace", item.namespace)
     return (
@@ -164,36 +117,40 @@ def _parse_custom_call(item: ResponsesCustomCall, index: int) -> Sequence[Observ
 
 
 def _parse_output(
-    item: ResponsesFunctionOutput | ResponsesCustomOutput, index: int
+    item: schema.ResponsesFunctionOutput | schema.ResponsesCustomOutput, index: int
 ) -> Sequence[ObservedMessage] | None:
     output = bytes(item.output)
-    is_text = output[0] == QUOTE
+    is_text = output[0] == parsed_messages.QUOTE
     if not is_text and not fits_output(output):
         return None
     parts = (Text(output),) if is_text else parse_content(output, f"/input/{index}/output")
-    custom, extras = type(item) is ResponsesCustomOutput, _gather_marks(item)
+    custom, extras = type(item) is schema.ResponsesCustomOutput, _gather_marks(item)
     result = Result(item.call_id, parts, name=item.name, listed=not is_text, custom=custom, extras=extras)
     return (observe_message(Message(TOOL, (result,), index)),)
 
 
-def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -> Sequence[ObservedMessage] | None:
+def _parse_message(
+    item: schema.ResponsesMessage | schema.ResponsesShortMessage, index: int
+) -> Sequence[ObservedMessage] | None:
     """Texts, refusals and pictures."""
     role = _ROLES[item.role]
     extras = _gather_marks(item, "phase", item.phase)
-    if memoryview(item.content)[0] == QUOTE:
+    if memoryview(item.content)[0] == parsed_messages.QUOTE:
         text = bytes(item.content)
         message = Message(role, (Text(text),), index, inline=role is SYSTEM)
-        seen = (traits.BLANK_TEXT if is_blank(text) else 0) | (traits.INLINE_SYSTEM if role is SYSTEM else 0)
+        seen = (traits.BLANK_TEXT if parsed_messages.is_blank(text) else 0) | (
+            traits.INLINE_SYSTEM if role is SYSTEM else 0
+        )
         if extras is None:
             return (ObservedMessage(message, seen, CODES[role]),)
         return (_place_marks(message, extras),)
-    wire = decode_output(item.content) if role is ASSISTANT else decode_input(item.content)
+    wire = schema.decode_output(item.content) if role is ASSISTANT else schema.decode_input(item.content)
     parts: list[Part] = []
     for one in wire:
         part = PARSERS[type(one)](one, "", None)
-        if part is None or (type(one) is ResponsesImage and one.detail is None):
+        if part is None or (type(one) is schema.ResponsesImage and one.detail is None):
             return None
-        if type(one) is ResponsesOutputText and (one.annotations not in _NO_NOTES or one.logprobs == _NULL):
+        if type(one) is schema.ResponsesOutputText and (one.annotations not in _NO_NOTES or one.logprobs == _NULL):
             return None
         parts.append(part)
     if not parts and role is ASSISTANT and extras is not None:
@@ -213,7 +170,7 @@ def _place_marks(message: Message, extras: Extras) -> ObservedMessage:
     return observe_message(replace(message, parts=(part, *message.parts[1:])))
 
 
-def _parse_reasoning_item(item: ResponsesReasoning, index: int) -> Sequence[ObservedMessage] | None:
+def _parse_reasoning_item(item: schema.ResponsesReasoning, index: int) -> Sequence[ObservedMessage] | None:
     summary, content = bytes(item.summary), bytes(item.content)
     if summary[:1] != b"[" or content == b"null":
         return None
@@ -222,22 +179,22 @@ def _parse_reasoning_item(item: ResponsesReasoning, index: int) -> Sequence[Obse
 
 
 _ITEM_PARSERS: Mapping[type[Any], Callable[[Any, int], Sequence[ObservedMessage] | None]] = {
-    ResponsesMessage: _parse_message,
-    ResponsesShortMessage: _parse_message,
-    ResponsesFunctionCall: _parse_function_call,
-    ResponsesCustomCall: _parse_custom_call,
-    ResponsesFunctionOutput: _parse_output,
-    ResponsesCustomOutput: _parse_output,
-    ResponsesReasoning: _parse_reasoning_item,
+    schema.ResponsesMessage: _parse_message,
+    schema.ResponsesShortMessage: _parse_message,
+    schema.ResponsesFunctionCall: _parse_function_call,
+    schema.ResponsesCustomCall: _parse_custom_call,
+    schema.ResponsesFunctionOutput: _parse_output,
+    schema.ResponsesCustomOutput: _parse_output,
+    schema.ResponsesReasoning: _parse_reasoning_item,
 }
 
 
-def _gather_marks(item: ResponsesItem, name: str = "", word: str | UnsetType = UNSET) -> Extras | None:
+def _gather_marks(item: schema.ResponsesItem, name: str = "", word: str | UnsetType = UNSET) -> Extras | None:
     """What an item has beside its content. A status of null says nothing."""
     if item.id is UNSET and item.status is UNSET and word is UNSET:
         return None
     given = (("id", item.id), ("status", item.status), (name, word))
-    return extras_of(NAME, {name: quote(value) for name, value in given if type(value) is str})
+    return parsing.extras_of(NAME, {name: quote(value) for name, value in given if type(value) is str})
 
 
 def _parse_reasoning(summary: Json, content: Json, encrypted: Json, beside: Extras | None) -> Reasoning | None:
@@ -245,10 +202,10 @@ def _parse_reasoning(summary: Json, content: Json, encrypted: Json, beside: Extr
 
     Several texts are one to us, so the lists that held them are kept beside it.
     """
-    summarised, thought = _parse_texts(summary, decode_summary), _parse_texts(content, decode_thoughts)
+    summarised, thought = _parse_texts(summary, schema.decode_summary), _parse_texts(content, schema.decode_thoughts)
     if summarised is None or thought is None:
         return None
-    held = parse_state(StateKind.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
+    held = parsing.parse_state(StateKind.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
     more = dict(beside.fields) if beside is not None else {}
     if len(summarised) > 1 or (summarised and thought):
         more["summary"] = summary
@@ -260,12 +217,12 @@ def _parse_reasoning(summary: Json, content: Json, encrypted: Json, beside: Extr
         state=held,
         redacted=held is not None and held.kind == StateKind.REDACTED,
         field="content" if thought and not summarised else "summary",
-        extras=extras_of(NAME, more),
+        extras=parsing.extras_of(NAME, more),
     )
 
 
 def _parse_texts(
-    raw: Json, decode: Callable[[Json], Sequence[ResponsesSummary | ResponsesThought]]
+    raw: Json, decode: Callable[[Json], Sequence[schema.ResponsesSummary | schema.ResponsesThought]]
 ) -> list[bytes] | None:
     """The texts of a reasoning item's list, or None if it holds anything else."""
     if raw in NOTHING:
@@ -306,11 +263,11 @@ def fits_item(raw: Json) -> bool:
         head = _decode_kind(raw)
         kind = head.type or ""
         if kind == "message" or (head.type is None and head.role is not None):
-            message = open_message(raw)
-            (open_output if message.role == "assistant" else open_input)(message.content)
+            message = schema.open_message(raw)
+            (schema.open_output if message.role == "assistant" else schema.open_input)(message.content)
             return True
-        item = OPEN_ITEMS.get(kind, open_item)(raw)
-        if kind not in OPEN_ITEMS:
+        item = schema.OPEN_ITEMS.get(kind, schema.open_item)(raw)
+        if kind not in schema.OPEN_ITEMS:
             return bool(kind) and kind not in _OTHERS
         return kind not in _OUTPUTS or fits_output(bytes(item.output))
     except UNREADABLE:
@@ -322,13 +279,13 @@ _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 def fits_output(raw: Json) -> bool:
     """Whether the output of a call fits the schema."""
-    return fits(open_input, raw) or fits_items(raw, lambda part: fits(open_input_part, part))
+    return fits(schema.open_input, raw) or fits_items(raw, lambda part: fits(schema.open_input_part, part))
 
 
 # The second pass
 
 
-def settle(listed: ParsedList) -> ParsedList:
+def settle(listed: parsed_messages.ParsedList) -> parsed_messages.ParsedList:
     """Make one message of the items of an assistant's turn, and one of the outputs that answer it."""
     items = listed.messages
     done: list[ObservedMessage] = []
@@ -338,7 +295,7 @@ def settle(listed: ParsedList) -> ParsedList:
         done += _join_turns(items[run.start() : run.end()])
         settled = run.end()
     done += items[settled:]
-    return listed.settled(share_places(done) if listed.misses else done)
+    return listed.settled(parsed_messages.share_places(done) if listed.misses else done)
 
 
 _RUNS = re.compile("[ac]{2,}|t{2,}")
@@ -430,7 +387,7 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     kind = head.type
     if kind == "message" or (kind is None and head.role is not None):
         kind = "message"
-    elif kind not in OPEN_ITEMS:
+    elif kind not in schema.OPEN_ITEMS:
         return (_keep_item(raw, index, kind or REFERENCE),)
     wire = {key: bytes(value) for key, value in split_members(raw, at).items() if key != "type"}
     return (_ODD_PARSERS[kind](_OddItem(raw, index, at, kind, wire)),)
@@ -456,9 +413,9 @@ class _OddItem(msgspec.Struct):
         found: dict[str, Json] = {}
         for name in sorted(self.wire, key=lambda name: _MARKS.index(name) if name in _MARKS else len(_MARKS)):
             raw = self.wire[name]
-            if raw != b"null" or name not in MEMBERS:
+            if raw != b"null" or name not in schema.MEMBERS:
                 found[name] = msgspec.json.encode(msgspec.json.decode(raw))
-        return extras_of(NAME, found)
+        return parsing.extras_of(NAME, found)
 
 
 _MARKS = ("id", "status", "phase", "namespace")
@@ -521,7 +478,7 @@ def _parse_odd_call(item: _OddItem) -> ObservedMessage:
         raise MalformedRequest("a call without the name of its tool", at=f"{item.at}/name")
     raw = item.take("input" if custom else "arguments")
     arguments = _parse_arguments(raw) if not custom else EMPTY if raw in NOTHING else raw
-    call = Call(identity or make_id(item.index + 1, name), name, arguments, custom=custom, extras=item.extras())
+    call = Call(identity or parsing.make_id(item.index + 1, name), name, arguments, custom=custom, extras=item.extras())
     return observe_message(Message(ASSISTANT, (call,), item.index))
 
 
@@ -572,13 +529,13 @@ _ODD_PARSERS: Mapping[str, Callable[[_OddItem], ObservedMessage]] = {
 
 def parse_content(raw: Json, at: str) -> tuple[Part, ...]:
     """A list of parts of any kind."""
-    return tuple(parse_listed(raw, at, parse_part))
+    return tuple(parsing.parse_listed(raw, at, parse_part))
 
 
 def parse_part(raw: Json, at: str) -> Part:
     """A part. Members that its type does not name become extra fields; one of an unknown type is kept as it is."""
-    found = decode_known(raw, at, decode_part, PARTS)
-    part = PARSERS[type(found[0])](found[0], at, extras_of(NAME, found[1])) if found is not None else None
+    found = parsing.decode_known(raw, at, schema.decode_part, schema.PARTS)
+    part = PARSERS[type(found[0])](found[0], at, parsing.extras_of(NAME, found[1])) if found is not None else None
     return _keep_part(raw, at) if part is None else part
 
 
@@ -591,14 +548,16 @@ def _keep_part(raw: Json, at: str) -> Opaque:
     return Opaque(kind=kind, json=raw, origin=ORIGIN)
 
 
-def _parse_text(part: ResponsesInputText | ResponsesBareText, at: str, extras: Extras | None) -> Part | None:
+def _parse_text(
+    part: schema.ResponsesInputText | schema.ResponsesBareText, at: str, extras: Extras | None
+) -> Part | None:
     literal = bytes(part.text)
-    return Text(literal, extras=extras) if literal[0] == QUOTE else None
+    return Text(literal, extras=extras) if literal[0] == parsed_messages.QUOTE else None
 
 
-def _parse_output_text(part: ResponsesOutputText, at: str, extras: Extras | None) -> Part | None:
+def _parse_output_text(part: schema.ResponsesOutputText, at: str, extras: Extras | None) -> Part | None:
     literal = bytes(part.text)
-    if literal[0] != QUOTE:
+    if literal[0] != parsed_messages.QUOTE:
         return None
     if part.annotations is ABSENT and part.logprobs is ABSENT:
         return Text(literal, extras=extras)
@@ -615,12 +574,12 @@ _NULL = Raw(b"null")
 _NO_NOTES = (ABSENT, Raw(b"[]"))
 
 
-def _parse_refusal(part: ResponsesRefusalPart, at: str, extras: Extras | None) -> Part | None:
+def _parse_refusal(part: schema.ResponsesRefusalPart, at: str, extras: Extras | None) -> Part | None:
     literal = bytes(part.refusal)
-    return Refusal(literal, extras=extras) if literal[0] == QUOTE else None
+    return Refusal(literal, extras=extras) if literal[0] == parsed_messages.QUOTE else None
 
 
-def _parse_image(part: ResponsesImage, at: str, extras: Extras | None) -> Part | None:
+def _parse_image(part: schema.ResponsesImage, at: str, extras: Extras | None) -> Part | None:
     url = memoryview(part.image_url)
     linked = bytes(url[:4]) not in NOTHING
     if linked is (part.file_id is not None):
@@ -628,43 +587,43 @@ def _parse_image(part: ResponsesImage, at: str, extras: Extras | None) -> Part |
     source: Inline | Remote | Stored
     form = ""
     if not linked:
-        source = Stored(part.file_id or "", OPENAI_FILES)
-    elif url[0] == QUOTE:
-        headless = parse_headless_picture(part.image_url)
-        source = link_literal(part.image_url) if headless is None else headless
-        form = "" if headless is None else HEADLESS
+        source = Stored(part.file_id or "", parsing.OPENAI_FILES)
+    elif url[0] == parsed_messages.QUOTE:
+        headless = parsing.parse_headless_picture(part.image_url)
+        source = parsing.link_literal(part.image_url) if headless is None else headless
+        form = "" if headless is None else parsing.HEADLESS
     else:
         raise MalformedRequest("the URL is not a string", at=f"{at}/image_url")
-    detail = stated_detail(part.detail or None)
+    detail = parsing.stated_detail(part.detail or None)
     return Media(MediaKind.IMAGE, source, part.filename, detail, wire_form=form, extras=extras)
 
 
-def _parse_file(part: ResponsesFile, at: str, extras: Extras | None) -> Part | None:
+def _parse_file(part: schema.ResponsesFile, at: str, extras: Extras | None) -> Part | None:
     source: Inline | Remote | Stored
     form = ""
     if [part.file_data, part.file_url, part.file_id].count(None) != 2:
         return None
     if part.file_data is not None:
-        headless = parse_headless(quote(part.file_data), part.filename)
-        source = parse_link(part.file_data) if headless is None else headless
+        headless = parsing.parse_headless(quote(part.file_data), part.filename)
+        source = parsing.parse_link(part.file_data) if headless is None else headless
         if not isinstance(source, Inline):
             return None
-        form = "" if headless is None else HEADLESS
+        form = "" if headless is None else parsing.HEADLESS
     elif part.file_url is not None:
         source = Remote(part.file_url)
     else:
-        source = Stored(part.file_id or "", OPENAI_FILES)
+        source = Stored(part.file_id or "", parsing.OPENAI_FILES)
     return Media(MediaKind.DOCUMENT, source, part.filename, part.detail, wire_form=form, extras=extras)
 
 
-def _parse_audio(part: ResponsesAudio, at: str, extras: Extras | None) -> Part | None:
+def _parse_audio(part: schema.ResponsesAudio, at: str, extras: Extras | None) -> Part | None:
     content: Any = msgspec.json.decode(part.input_audio)
     if not isinstance(content, dict) or content.keys() != {"data", "format"}:
         return None
     form, encoded = content["format"], content["data"]
     if not isinstance(form, str) or not isinstance(encoded, str):
         return None
-    source = parse_link(encoded)
+    source = parsing.parse_link(encoded)
     data = source.data if isinstance(source, Inline) else quote(encoded)
     return Media(MediaKind.AUDIO, Inline("audio/" + _AUDIO_TYPES.get(form, form), data), extras=extras)
 
@@ -672,11 +631,11 @@ def _parse_audio(part: ResponsesAudio, at: str, extras: Extras | None) -> Part |
 _AUDIO_TYPES = {"mp3": "mpeg"}
 
 PARSERS: dict[type[Any], Callable[[Any, str, Extras | None], Part | None]] = {
-    ResponsesInputText: _parse_text,
-    ResponsesBareText: _parse_text,
-    ResponsesOutputText: _parse_output_text,
-    ResponsesRefusalPart: _parse_refusal,
-    ResponsesImage: _parse_image,
-    ResponsesFile: _parse_file,
-    ResponsesAudio: _parse_audio,
+    schema.ResponsesInputText: _parse_text,
+    schema.ResponsesBareText: _parse_text,
+    schema.ResponsesOutputText: _parse_output_text,
+    schema.ResponsesRefusalPart: _parse_refusal,
+    schema.ResponsesImage: _parse_image,
+    schema.ResponsesFile: _parse_file,
+    schema.ResponsesAudio: _parse_audio,
 }

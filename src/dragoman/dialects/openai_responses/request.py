@@ -17,17 +17,7 @@ from dragoman.conversation.traits import observe_message
 from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, render_items, types_by_members
-from dragoman.dialects.openai_responses import NAME
-from dragoman.dialects.openai_responses.message_parse import (
-    OLD_COMPACTION,
-    fits_item,
-    parse_item,
-    parse_odd_item,
-    parse_part,
-    parse_system,
-    parse_turn,
-    settle,
-)
+from dragoman.dialects.openai_responses import NAME, message_parse
 from dragoman.dialects.openai_responses.message_render import render_messages, turn_items
 from dragoman.dialects.openai_responses.schema import decode_items, open_input_part, open_output_part, open_summary
 from dragoman.dialects.openai_responses.settings import PLACES, parse_top_level, render_top_level
@@ -64,7 +54,7 @@ def _parse_input(raw: Raw | None, meant: MeantMembers, reading: ListReading | No
         return ParsedList([])
     if first not in (b"[", b"{", b'"'):
         raise MalformedRequest("input is neither a string nor a list of items", at="/input")
-    return settle(LIST.parse(raw, meant.list_name, reading))
+    return message_parse.settle(LIST.parse(raw, meant.list_name, reading))
 
 
 locate = partial(locate_message, list_name="input", system="instructions")
@@ -143,7 +133,7 @@ def _make_message(role: Role, parts: list[Part], turn: MeantTurn) -> Message:
 
 def _interpret_part(piece: MeantPart) -> Part:
     if piece.kept is not None:
-        return parse_part(piece.kept, "/0")
+        return message_parse.parse_part(piece.kept, "/0")
     assert piece.meant is not None
     return piece.meant
 
@@ -152,7 +142,7 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
     """A compaction under its old name; reasoning without its summary; an item with a null that it does not take. Raises
     MalformedRequest if the summary is none."""
     fields = fields_of(item)
-    if fields is not None and text_of(fields.get("type")) == OLD_COMPACTION:
+    if fields is not None and text_of(fields.get("type")) == message_parse.OLD_COMPACTION:
         log.note(Miss.PART)
         return render_object({**fields, "type": b'"compaction"'})
     if fields is not None and "type" not in fields and "summary" in fields and "role" not in fields:
@@ -212,7 +202,7 @@ FORM = WireForm(
     list_name="input",
     content_name="content",
     roles=frozenset({"user", "assistant", "system", "developer"}),
-    fits=fits_item,
+    fits=message_parse.fits_item,
     fits_part=lambda raw, role: fits(lambda part: _open_part(part, role), raw),
     render=_render_turn,
     repair_item=_repair_item,
@@ -227,13 +217,13 @@ FORM = WireForm(
         input_file="file_data|file_url|file_id",
     ),
 )
-LIST = ListParser(FORM, parse_item, parse_odd_item, decode_items, parse_turn)
+LIST = ListParser(FORM, message_parse.parse_item, message_parse.parse_odd_item, decode_items, message_parse.parse_turn)
 READER = RequestReader(
     "a Responses request",
     MEMBERS,
     LIST,
     parse_top_level,
-    parse_system=parse_system,
+    parse_system=message_parse.parse_system,
     find_members=_find_members,
     parse_list=_parse_input,
 )

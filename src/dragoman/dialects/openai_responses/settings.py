@@ -17,15 +17,10 @@ from dragoman.conversation.settings import UNNAMED, Effort, FormatKind, Response
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.answer_formats import take_chat_format
-from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.openai_responses import NAME, ORIGIN, schema
 from dragoman.dialects.openai_responses.message_render import render_instructions
-from dragoman.dialects.openai_responses.schema import (
-    ResponsesChoice,
-    ResponsesReasoningConfig,
-    ResponsesStreamOptions,
-    ResponsesTextConfig,
-)
 from dragoman.dialects.openai_responses.tools import choice_names, parse_tools, render_tools, render_translated_tools
+from dragoman.dialects.shared import top_level
 from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import extras_of, option_misses, stream_misses
 from dragoman.dialects.shared.raw_json import encode, fields_of, text_of
@@ -40,15 +35,6 @@ from dragoman.dialects.shared.setting_table import (
     number,
     whole,
     word,
-)
-from dragoman.dialects.shared.top_level import (
-    ODD_FORM,
-    Members,
-    ParsedMember,
-    Tools,
-    TopLevel,
-    join_misses,
-    setting_members,
 )
 from dragoman.dialects.shared.wire_schema import needing, open_decoder
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -78,7 +64,7 @@ def _render_reasoning(settings: Settings, beside: Mapping[str, Json]) -> Json | 
 # Text: the format of the answer, and how many words it has
 
 
-def _parse_text(raw: bytes) -> ParsedMember:
+def _parse_text(raw: bytes) -> top_level.ParsedMember:
     wire = _given(raw)
     found: dict[str, Any] = {}
     if "verbosity" in wire:
@@ -132,7 +118,7 @@ def _render_format(form: ResponseFormat) -> Json:
     return render_object(wire)
 
 
-_open_text = open_decoder(ResponsesTextConfig)
+_open_text = open_decoder(schema.ResponsesTextConfig)
 
 
 def _shape_text(raw: Json) -> object:
@@ -162,7 +148,7 @@ def _interpret_text(raw: Json) -> Json:
 # The tool choice
 
 
-def _parse_choice(raw: bytes) -> ParsedMember:
+def _parse_choice(raw: bytes) -> top_level.ParsedMember:
     if raw[:1] == b'"':
         mode = _MODES.get(unquote(raw))
         choice = ToolChoice(mode) if mode else ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
@@ -199,7 +185,7 @@ def _parse_own_choice(raw: bytes) -> ToolChoice | None:
     return found
 
 
-def _render_choice(choice: ToolChoice, tools: Tools = ()) -> Json:
+def _render_choice(choice: ToolChoice, tools: top_level.Tools = ()) -> Json:
     """The choice. Each chosen tool has the type of its declaration."""
     custom = {tool.name for tool in tools if isinstance(tool, Tool) and tool.custom}
     entries = [{"type": "custom" if name in custom else "function", "name": name} for name in choice.names]
@@ -228,7 +214,7 @@ _INCLUDED = {
 """What the list `include` asks for → our field."""
 
 
-def _parse_include(raw: bytes) -> ParsedMember:
+def _parse_include(raw: bytes) -> top_level.ParsedMember:
     """The list `include`. Some of its entries are settings; the rest of the list is an extra field."""
     if not any(entry in raw for entry in _INCLUDED):
         return {}, {"": raw}
@@ -255,11 +241,11 @@ def _take_logprobs(found: dict[str, Any], extras: dict[str, Json]) -> tuple[Near
     return (NearMiss(Miss.SETTING_NAME, "/logprobs", members=("logprobs", INCLUDE)),)
 
 
-def _keep(raw: bytes) -> ParsedMember:
+def _keep(raw: bytes) -> top_level.ParsedMember:
     return {}, {"": raw}
 
 
-def _parse_instructions(raw: bytes) -> ParsedMember:
+def _parse_instructions(raw: bytes) -> top_level.ParsedMember:
     """A text or a list is parsed as messages; anything else is an extra field."""
     return {}, {} if raw[:1] in (b'"', b"[") else {"": raw}
 
@@ -291,7 +277,7 @@ SETTINGS = SettingTable(
                 SettingRow("thinking.summary", word, "summary"),
             ),
             render=_render_reasoning,
-            shape=open_decoder(ResponsesReasoningConfig),
+            shape=open_decoder(schema.ResponsesReasoningConfig),
         ),
         SettingObject(
             member="text",
@@ -306,7 +292,7 @@ SETTINGS = SettingTable(
             parse=_parse_choice,
             holds={"tool_choice": ""},
             names=("toolChoice",),
-            shape=needing(str | ResponsesChoice, "name", *_CALLABLE),
+            shape=needing(str | schema.ResponsesChoice, "name", *_CALLABLE),
         ),
         SettingObject(
             member=INCLUDE,
@@ -323,7 +309,7 @@ SETTINGS = SettingTable(
     stop_listed=False,
     parse_choice=_parse_own_choice,
     render_choice=_render_choice,
-    odd_form=(*ODD_FORM, MalformedRequest),
+    odd_form=(*top_level.ODD_FORM, MalformedRequest),
 )
 PLACES = SETTINGS.places(
     {
@@ -332,7 +318,7 @@ PLACES = SETTINGS.places(
         "reasoning_effort": ("/reasoning/effort", "/reasoning"),
     }
 )
-_decode_stream_options = open_decoder(ResponsesStreamOptions)
+_decode_stream_options = open_decoder(schema.ResponsesStreamOptions)
 
 
 def _open_stream_options(raw: bytes) -> object:
@@ -346,20 +332,20 @@ SKIPPED = frozenset({"model", "input", "stream", "stream_options", "tools"})
 """Members that are parsed elsewhere."""
 
 
-def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
+def parse_top_level(source: Mapping[str, Raw]) -> top_level.TopLevel:
     """Settings, tools and the fields that we do not know."""
-    settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
+    settings, extras, misses = parse_settings(top_level.setting_members(source, SKIPPED))
     found = parse_tools(bytes(source.get("tools", b"")))
     options = option_misses(source, _open_stream_options) if "stream_options" in source else ()
-    near_misses = join_misses(found.misses, misses, stream_misses(source), options)
-    return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
+    near_misses = top_level.join_misses(found.misses, misses, stream_misses(source), options)
+    return top_level.TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 
 @remembered
-def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
+def parse_settings(members: top_level.Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
-    misses = join_misses(misses, take_chat_format(found, extras, "text"), *_take_chat_members(found, extras))
+    misses = top_level.join_misses(misses, take_chat_format(found, extras, "text"), *_take_chat_members(found, extras))
     gather_thinking(found)
     return Settings(**found), extras_of(NAME, extras), misses
 

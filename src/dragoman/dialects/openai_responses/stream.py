@@ -34,13 +34,7 @@ from dragoman.conversation.parts import Json, MediaKind, Opaque, Origin, StateKi
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser
-from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.answer_parse import (
-    THOUGHT,
-    ResponsesAnswerParser,
-    check_read_response,
-    parse_answer,
-)
+from dragoman.dialects.openai_responses import NAME, ORIGIN, answer_parse
 from dragoman.dialects.openai_responses.answer_render import (
     ResponseFrame,
     complete_answer,
@@ -179,7 +173,7 @@ class OpenReasoning(_OpenItem):
     @property
     def _names(self) -> tuple[bytes, bytes]:
         """What its part and its text are called in the names of events."""
-        if self.field == THOUGHT:
+        if self.field == answer_parse.THOUGHT:
             return b"response.content_part.", b"response.reasoning_text."
         return b"response.reasoning_summary_part.", b"response.reasoning_summary_text."
 
@@ -191,7 +185,7 @@ class OpenReasoning(_OpenItem):
         return render_reasoning(self.identity, self.fields, _join_once(self.literals), self.field, self.encrypted)
 
     def opening(self) -> Iterator[EventMembers]:
-        index = b"content_index" if self.field == THOUGHT else b"summary_index"
+        index = b"content_index" if self.field == answer_parse.THOUGHT else b"summary_index"
         self.where += b',"%b":0' % index
         yield self._names[0] + b"added", self.where + self._part(EMPTY)
 
@@ -204,7 +198,7 @@ class OpenReasoning(_OpenItem):
         yield part + b"done", self.where + self._part(literal)
 
     def _part(self, literal: bytes) -> bytes:
-        kind = b"reasoning_text" if self.field == THOUGHT else b"summary_text"
+        kind = b"reasoning_text" if self.field == answer_parse.THOUGHT else b"summary_text"
         return b',"part":{"type":"%b","text":%b}' % (kind, literal)
 
 
@@ -233,13 +227,13 @@ class OpenFunctionCall(_OpenItem):
         yield self.name + b"done", self.where + called
 
 
-class ResponsesStreamParser(OpenAiStreamParser[ResponsesAnswerParser]):
+class ResponsesStreamParser(OpenAiStreamParser[answer_parse.ResponsesAnswerParser]):
     """Events that name themselves. The last one repeats the whole answer."""
 
     __slots__ = ()
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
-        super().__init__(ResponsesAnswerParser(origin or ORIGIN, seed))
+        super().__init__(answer_parse.ResponsesAnswerParser(origin or ORIGIN, seed))
 
     def _take_frame(self, frame: Frame, out: list[Event]) -> None:
         if not frame.data.startswith(b"[DONE]"):
@@ -622,13 +616,13 @@ def render_answer(reply: Reply, context: AnswerContext) -> bytes:
 
 
 ANSWERS = AnswerCodec(
-    parse_answer,
+    answer_parse.parse_answer,
     render_answer,
     ResponsesStreamParser,
     ResponsesStreamRenderer,
     render_error,
     complete=complete_answer,
-    check_whole=check_read_response,
+    check_whole=answer_parse.check_read_response,
     streamed_text=WORDS,
     find_beginning=find_item,
     render_client_call=render_client_call,

@@ -32,24 +32,17 @@ from dragoman.dialects.near_misses.settings import (
     plain_value,
 )
 from dragoman.dialects.near_misses.two_readings import refuse_two_values
+from dragoman.dialects.shared import top_level
 from dragoman.dialects.shared.raw_json import encode, fields_of
 from dragoman.dialects.shared.rendering import RenderedSettings, inside, refuse_settings
-from dragoman.dialects.shared.top_level import (
-    ODD_FORM,
-    Members,
-    ParsedMember,
-    PlainMembers,
-    SpecialMembers,
-    decode_flag,
-    decode_number,
-    decode_whole,
-    decode_word,
-    decoded,
-    parse_members,
-)
 from dragoman.wire.json_reader import render_object, split_members
 
-number, whole, flag, word = decode_number, decode_whole, decode_flag, decode_word
+number, whole, flag, word = (
+    top_level.decode_number,
+    top_level.decode_whole,
+    top_level.decode_flag,
+    top_level.decode_word,
+)
 """How the values of most settings are decoded."""
 
 
@@ -129,7 +122,7 @@ class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
     """A member's name to the one that its row has, if there are several spellings."""
     strays: Mapping[str, Callable[[Json], Json | None]] = {}
     """Settings of other dialects at the top level that this object says too, and how. None: it has no words for it."""
-    parse: Callable[[Json], ParsedMember] | None = None
+    parse: Callable[[Json], top_level.ParsedMember] | None = None
     """Its JSON to fields of Settings, and what else stood in it."""
     render: Callable[[Settings, Mapping[str, Json]], Json | None] | None = None
     """Settings and the extra fields that stood in it to its JSON; None if there is nothing to say."""
@@ -144,7 +137,7 @@ class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
     meant: Callable[[Json], Json] | None = None
     """Reads it if it is written in another form."""
 
-    def parse_member(self, raw: Json) -> ParsedMember:
+    def parse_member(self, raw: Json) -> top_level.ParsedMember:
         if self.parse is not None:
             return self.parse(raw)
         at = f"/{self.member}"
@@ -153,7 +146,7 @@ class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
         for row in self.rows:
             value = wire.pop(row.member, b"null")
             if value != b"null":
-                found[row.field] = decoded(row.decode, value, f"{at}/{row.member}")
+                found[row.field] = top_level.decoded(row.decode, value, f"{at}/{row.member}")
         found |= self.parse_rest(wire)
         beside: dict[str, Json] = {}
         for one in self.objects:
@@ -270,7 +263,7 @@ class SettingTable:
         parse_choice: Callable[[Json], ToolChoice | None],
         render_choice: Callable[[ToolChoice], Json | None],
         choice: str = "tool_choice",
-        odd_form: tuple[type[Exception], ...] = ODD_FORM,
+        odd_form: tuple[type[Exception], ...] = top_level.ODD_FORM,
     ) -> None:
         """`stop` and `choice` are the members of stop sequences and of the tool choice, which the loose reader knows in
         many forms. A member whose parser raises one of `odd_form` is kept as an extra field."""
@@ -279,13 +272,13 @@ class SettingTable:
         self._odd_form = odd_form
         objects = [row for row in self.rows if isinstance(row, SettingObject)]
         rows_alone = [row for row in self.rows if isinstance(row, SettingRow)]
-        self.plain: PlainMembers = {
+        self.plain: top_level.PlainMembers = {
             member: (row.field, row.decode) for row in rows_alone for member in (row.member, *row.also)
         }
         self._name_fields = {
             member: row.name_field for row in rows_alone for member in (row.member, *row.also) if row.name_field
         }
-        self._special: SpecialMembers = {one.member: one.parse_member for one in objects}
+        self._special: top_level.SpecialMembers = {one.member: one.parse_member for one in objects}
         self._holders = [one for one in objects if one.rows]
         self.form = SettingForm(
             self.plain,
@@ -308,7 +301,7 @@ class SettingTable:
         """Where a request holds its settings and tools. `also`: names that rules use and Settings has no field for."""
         return MemberPlaces({**self.pointers, **also}, **others)
 
-    def interpret(self, members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
+    def interpret(self, members: top_level.Members) -> tuple[top_level.Members, tuple[NearMiss, ...]]:
         """The members as their dialect has them, and what had to be read otherwise. The same ones if all fit."""
         members, misses = interpret_settings(members, self.form)
         for one in self._holders:
@@ -317,9 +310,9 @@ class SettingTable:
                 members, misses = tuple(given.items()), (*misses, *found)
         return members, misses
 
-    def parse(self, members: Members) -> tuple[dict[str, Any], dict[str, Json]]:
+    def parse(self, members: top_level.Members) -> tuple[dict[str, Any], dict[str, Json]]:
         """The fields of our settings, and the extra fields. Dotted fields are those of a Thinking."""
-        found, extras = parse_members(members, self.plain, self._special, self._odd_form)
+        found, extras = top_level.parse_members(members, self.plain, self._special, self._odd_form)
         for key, raw in members:
             if key in self._name_fields and raw != b"null":
                 found.setdefault(self._name_fields[key], key)

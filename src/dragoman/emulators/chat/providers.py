@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.chat import hosted_types
+from dragoman.emulators.chat import hosted_types, reported
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, detailed_usage
 from dragoman.emulators.chat.azure import AZURE_FAULTS, AzureChat, FoundryModels, render_azure_error
@@ -19,30 +19,6 @@ from dragoman.emulators.chat.found_pages import search_results
 from dragoman.emulators.chat.openai import emulator as openai
 from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal
 from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS, check_tools_with_effort, lacks_json_word
-from dragoman.emulators.chat.reported import (
-    ends_with_model,
-    has_choice_of_glm,
-    has_empty_user,
-    has_format_beside_tools,
-    has_image_url,
-    has_late_system,
-    has_many_systems,
-    has_mixed_strict,
-    has_no_user,
-    has_only_systems,
-    has_open_schema,
-    has_tool_without_parameters,
-    has_tools,
-    refuse_settings_of_grok,
-    refuse_unflavored_schemas,
-    refusing,
-    refusing_arguments,
-    refusing_forced_choice,
-    refusing_names,
-    thinks_in_no_stream,
-    thinks_unless_disabled,
-    thinks_unless_switched_off,
-)
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, ErrorRenderer, render_openai_error
 from dragoman.emulators.chat.thought_signatures import sign_call
 from dragoman.emulators.provider import EmulatorOptions, FaultKind, ReceivedRequest
@@ -240,16 +216,16 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         unknown_field_sentence="messages.{at}.{role}.{key}: property 'messages.{at}.{role}.{key}' is unsupported",
         unknown_field_code="wrong_api_format",
         reported=(
-            refusing(
+            reported.refusing(
                 "Tools with mixed values for 'strict' are not allowed. Please set all tools to 'strict: true' or "
                 "'strict: false'",
-                has_mixed_strict,
+                reported.has_mixed_strict,
                 code="wrong_api_format",
             ),
-            refusing('"tools" is incompatible with "response_format"', has_format_beside_tools),
-            refusing(
+            reported.refusing('"tools" is incompatible with "response_format"', reported.has_format_beside_tools),
+            reported.refusing(
                 "'additionalProperties' is required to be supplied and set to false.",
-                has_open_schema,
+                reported.has_open_schema,
                 code="wrong_api_format",
             ),
         ),
@@ -293,7 +269,9 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         root="/v1beta/openai",
         signed_calls=True,
         reported=(
-            refusing_names(frozenset({"frequency_penalty", "google", "reasoning", "seed", "size", "store", "top_k"})),
+            reported.refusing_names(
+                frozenset({"frequency_penalty", "google", "reasoning", "seed", "size", "store", "top_k"})
+            ),
         ),
         style=AnswerStyle(render_usage=detailed_usage, call_fields=sign_call),
         render_error=render_google_error,
@@ -313,12 +291,18 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         unanswered_sentence="invalid params, tool call result does not follow tool call (2013)",
         orphan_sentence="invalid params, tool result's tool id({id}) not found (2013)",
         reported=(
-            refusing("invalid params, invalid chat setting (2013)", has_many_systems),
-            refusing("invalid params, chat content has invalid message role: system (2013)", has_late_system),
-            refusing_arguments("invalid params, invalid function arguments json string, tool_call_id: {id} (2013)"),
-            refusing("invalid params, function parameters is empty (2013)", has_tool_without_parameters),
-            refusing("invalid params, chat content is empty (2013)", has_empty_user),
-            refusing("invalid params, chat content is empty (2013)", has_only_systems),
+            reported.refusing("invalid params, invalid chat setting (2013)", reported.has_many_systems),
+            reported.refusing(
+                "invalid params, chat content has invalid message role: system (2013)", reported.has_late_system
+            ),
+            reported.refusing_arguments(
+                "invalid params, invalid function arguments json string, tool_call_id: {id} (2013)"
+            ),
+            reported.refusing(
+                "invalid params, function parameters is empty (2013)", reported.has_tool_without_parameters
+            ),
+            reported.refusing("invalid params, chat content is empty (2013)", reported.has_empty_user),
+            reported.refusing("invalid params, chat content is empty (2013)", reported.has_only_systems),
         ),
         faults=_common_faults(
             "login fail (1004)", "unknown model (2013)", "invalid params, context window exceeds limit (2013)"
@@ -341,11 +325,13 @@ PROVIDERS: Mapping[str, CompatibleService] = {
             400, "Invalid request: the message at position 1 with role 'assistant' must not be empty"
         ),
         reported=(
-            refuse_unflavored_schemas,
-            refusing("Invalid request: unsupported image url", has_image_url),  # the words are not known
-            refusing_forced_choice(
+            reported.refuse_unflavored_schemas,
+            reported.refusing(
+                "Invalid request: unsupported image url", reported.has_image_url
+            ),  # the words are not known
+            reported.refusing_forced_choice(
                 "tool_choice '{choice}' is incompatible with thinking enabled",
-                lambda request: thinks_unless_disabled(request, _KIMI_THINKS),
+                lambda request: reported.thinks_unless_disabled(request, _KIMI_THINKS),
             ),
         ),
         style=_WITH_REASONING,
@@ -362,8 +348,10 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         root="",
         further_paths=("/v1/chat/completions",),
         reported=(
-            refusing("Tool calling is not supported for this model", has_tools),
-            refusing("Last message must have role `user` or `tool`.", ends_with_model, kind="invalid_message"),
+            reported.refusing("Tool calling is not supported for this model", reported.has_tools),
+            reported.refusing(
+                "Last message must have role `user` or `tool`.", reported.ends_with_model, kind="invalid_message"
+            ),
         ),
         alternation_sentence=_ALTERNATE,
         system_first_sentence=_ALTERNATE,
@@ -400,16 +388,20 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         # seen 2026-06-12, Operit#601
         sound_refusal=ChatRefusal(400, _ALGO + "The provided URL does not appear to be valid."),
         reported=(
-            refusing_arguments(_ALGO + 'The "function.arguments" parameter of the code model must be in JSON format.'),
-            refusing(
+            reported.refusing_arguments(
+                _ALGO + 'The "function.arguments" parameter of the code model must be in JSON format.'
+            ),
+            reported.refusing(
                 _ALGO + "'messages' must contain the word 'json' in some form, to use"
                 " 'response_format' of type 'json_object'.",
                 lacks_json_word,
             ),
-            refusing("parameter.enable_thinking must be set to false for non-streaming calls", thinks_in_no_stream),
-            refusing_forced_choice(
+            reported.refusing(
+                "parameter.enable_thinking must be set to false for non-streaming calls", reported.thinks_in_no_stream
+            ),
+            reported.refusing_forced_choice(
                 _ALGO + "The tool_choice parameter does not support being set to required or object in thinking mode",
-                thinks_unless_switched_off,
+                reported.thinks_unless_switched_off,
             ),
         ),
         style=_WITH_REASONING,
@@ -431,7 +423,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
     "xai": CompatibleService(
         published=chat_types.TYPED.adding({"tools": nullable(items(_object_tool))}),
         empty_assistant_refusal=_NO_CONTENT,
-        reported=(refuse_settings_of_grok,),
+        reported=(reported.refuse_settings_of_grok,),
         render_error=render_coded_text_error,
         style=AnswerStyle(
             overhead=GROK,
@@ -458,8 +450,10 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         empty_assistant_refusal=_illegal("messages"),
         roles=ROLES,
         reported=(
-            refusing("The messages parameter is illegal. Please check the documentation.", has_no_user, code=1214),
-            refusing("Tool choice must be auto", has_choice_of_glm),
+            reported.refusing(
+                "The messages parameter is illegal. Please check the documentation.", reported.has_no_user, code=1214
+            ),
+            reported.refusing("Tool choice must be auto", reported.has_choice_of_glm),
         ),
         ranges={"temperature": (0, 1), "top_p": (0.01, 1)},
         range_refusal=_illegal,

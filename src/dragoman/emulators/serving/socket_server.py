@@ -15,13 +15,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from dragoman.emulators.emulator_core import EmulatorCore, PlannedResponse
-from dragoman.emulators.openai_responses.socket_mode import (
-    OLD_CONNECTION,
-    EmulatedTurn,
-    SocketMode,
-    SocketRefusal,
-    error_message,
-)
+from dragoman.emulators.openai_responses import socket_mode
 from dragoman.emulators.provider import ServesSockets
 
 MAX_MESSAGE = 16 << 20  # a larger one closes the socket with 1009; measured in August 2026
@@ -40,8 +34,8 @@ class ClientSocket:
         self._writer = writer
         self._seconds = seconds
         self._wire = ServerProtocol(max_size=MAX_MESSAGE)
-        self._mode = SocketMode()  # until the path is known
-        self._waiting: dict[str | None, deque[EmulatedTurn]] = {}
+        self._mode = socket_mode.SocketMode()  # until the path is known
+        self._waiting: dict[str | None, deque[socket_mode.EmulatedTurn]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, path: str, headers: dict[str, str], rest: bytes) -> None:
@@ -49,14 +43,14 @@ class ClientSocket:
         if not await self._open(headers):
             return
         self._path, self._headers = path, headers
-        self._mode = SocketMode(self._lanes(path))
+        self._mode = socket_mode.SocketMode(self._lanes(path))
         try:
             async with asyncio.timeout(self._seconds):
                 async for message in self._messages(rest):
                     await self._take(message)
         except TimeoutError:
             error = {"type": "invalid_request_error", "code": "websocket_connection_limit_reached", "param": None}
-            await self._say(error_message(400, {**error, "message": OLD_CONNECTION}, None))
+            await self._say(socket_mode.error_message(400, {**error, "message": socket_mode.OLD_CONNECTION}, None))
             self._wire.send_close(1000)
             await self._flush()
         finally:
@@ -110,10 +104,10 @@ class ClientSocket:
     async def _take(self, message: str | bytes) -> None:
         try:
             given = self._mode.parse(message)
-        except SocketRefusal as refusal:
+        except socket_mode.SocketRefusal as refusal:
             await self._say(refusal.message)
             return
-        if not isinstance(given, EmulatedTurn):
+        if not isinstance(given, socket_mode.EmulatedTurn):
             await self._say(self._mode.steer(given))
             return
         waiting = self._waiting.get(given.lane)
@@ -133,7 +127,7 @@ class ClientSocket:
                 turn = waiting.popleft()
                 try:
                     await self._answer(turn)
-                except SocketRefusal as refusal:
+                except socket_mode.SocketRefusal as refusal:
                     await self._say(refusal.message)
                 messages, successor = self._mode.end(turn)
                 for message in messages:
@@ -142,10 +136,10 @@ class ClientSocket:
                     waiting.appendleft(successor)
             del self._waiting[lane]
 
-    async def _answer(self, turn: EmulatedTurn) -> None:
+    async def _answer(self, turn: socket_mode.EmulatedTurn) -> None:
         provider = self._core.provider
         if turn.previous and isinstance(provider, ServesSockets) and (why := provider.check_continued(turn.body)):
-            raise SocketRefusal(why, "invalid-argument", lane=turn.lane)
+            raise socket_mode.SocketRefusal(why, "invalid-argument", lane=turn.lane)
         raw = self._mode.begin(turn)
         planned = self._core.respond("POST", self._path, {}, self._headers, raw, generates=turn.generates)
         if planned.frames is None:
@@ -154,11 +148,11 @@ class ClientSocket:
             error = body.get("error")
             shown = {"code": body.get("code"), "message": error} if isinstance(error, str) else error
             headers = {"headers": planned.headers} if planned.headers else {}
-            await self._say(error_message(planned.status, {**shown, **headers}, turn.lane))
+            await self._say(socket_mode.error_message(planned.status, {**shown, **headers}, turn.lane))
             return
         await self._send(turn, planned)
 
-    async def _send(self, turn: EmulatedTurn, planned: PlannedResponse) -> None:
+    async def _send(self, turn: socket_mode.EmulatedTurn, planned: PlannedResponse) -> None:
         fault = planned.fault
         frames = iter(planned.frames or ())
         for number, frame in enumerate(frames):

@@ -12,15 +12,8 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.registry import all_dialects
+from dragoman.gateway.callers import console_sessions
 from dragoman.gateway.callers.caller import Refused, Slot
-from dragoman.gateway.callers.console_sessions import (
-    SETUP,
-    end_session,
-    is_own_page,
-    is_setup_session,
-    make_session,
-    set_cookie,
-)
 from dragoman.gateway.console import config_editing, key_states
 from dragoman.gateway.console.compatibility import compatibility_table
 from dragoman.gateway.console.dry_runs import DryRunRequest, dry_runs
@@ -88,18 +81,18 @@ async def sign_in(request: ServedRequest) -> None:
         if not expected or not hmac.compare_digest(wanted.token.encode(), expected.encode()):
             raise _refuse("the token was used already, or is not the one that the gateway printed", 401)
         services.live.setup_token = ""
-        session = make_session(SETUP, None, now)
+        session = console_sessions.make_session(console_sessions.SETUP, None, now)
     else:
         client = services.live.clients.identify(wanted.key)
         if client is None or not client.key.admin:
             raise _refuse("this is not an admin key of this gateway; make one: dragoman keys create NAME --admin", 401)
-        session = make_session(client.name, client.key, now)
-    await _send(request, {"signed_in": True}, [set_cookie(session, _is_secure(request))])
+        session = console_sessions.make_session(client.name, client.key, now)
+    await _send(request, {"signed_in": True}, [console_sessions.set_cookie(session, _is_secure(request))])
 
 
 async def sign_out(request: ServedRequest) -> None:
-    end_session(request.inbound.headers.get("cookie", ""), request.services.live.config.keys)
-    await _send(request, {"signed_in": False}, [set_cookie("", _is_secure(request))])
+    console_sessions.end_session(request.inbound.headers.get("cookie", ""), request.services.live.config.keys)
+    await _send(request, {"signed_in": False}, [console_sessions.set_cookie("", _is_secure(request))])
 
 
 def _is_secure(request: ServedRequest) -> bool:
@@ -114,7 +107,7 @@ def _may_edit(request: ServedRequest) -> bool:
         return False
     if keys:
         return request.caller.admin
-    return is_setup_session(headers.get("cookie", ""), keys) and is_own_page(headers)
+    return console_sessions.is_setup_session(headers.get("cookie", ""), keys) and console_sessions.is_own_page(headers)
 
 
 def _editor(request: ServedRequest) -> Path:

@@ -19,15 +19,7 @@ from dragoman.engine.library.adapt import read
 from dragoman.engine.library.explain import Reason, explain_target
 from dragoman.engine.library.lint import headline
 from dragoman.engine.library.report_summary import FoldedChange, ReportedChange, fold, weight
-from dragoman.gateway.console.body_marks import (
-    MOST_RULES,
-    BodyMark,
-    MarkKind,
-    find_moved_marks,
-    keep_choice,
-    marks_of_rules,
-    without_place,
-)
+from dragoman.gateway.console import body_marks
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.rules import BY_NAME
 from dragoman.upstream.destinations import HttpDestination
@@ -47,7 +39,7 @@ class ShownRule(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     options: tuple[str, ...]
     because: tuple[Reason, ...]
-    marks: tuple[BodyMark, ...]
+    marks: tuple[body_marks.BodyMark, ...]
 
 
 class KeptChange(ReportedChange, Protocol):
@@ -67,7 +59,7 @@ class ShownChange(msgspec.Struct, frozen=True):
     at: str
     did: str
     loses: str
-    kind: MarkKind
+    kind: body_marks.MarkKind
 
 
 class ShownReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +79,7 @@ def show_report(
     changes: Sequence[KeptChange],
     target: Target | None,
     profiles: Profiles,
-    marks: dict[str, tuple[BodyMark, ...]] | None = None,
+    marks: dict[str, tuple[body_marks.BodyMark, ...]] | None = None,
 ) -> ShownReport:
     """The report of a request, its heaviest rules first."""
     rules = _by_weight(changes)
@@ -110,16 +102,18 @@ def show_compiled(exchange: Exchange[HttpDestination], sent: CompiledRequest, pr
     rules: dict[str, list[Change]] = {}
     for one in sent.changes:
         rules.setdefault(one.rule, []).append(one)
-    marks = marks_of_rules(sent.body, rules, partial(_without_rule, exchange)) if rules else {}
-    for rule, changes in islice(rules.items(), MOST_RULES):
+    marks = body_marks.marks_of_rules(sent.body, rules, partial(_without_rule, exchange)) if rules else {}
+    for rule, changes in islice(rules.items(), body_marks.MOST_RULES):
         places = [one.at for one in changes if one.before is not None and one.after is not None]
         if rule not in marks and places:
-            marks[rule] = find_moved_marks(sent.body, dict.fromkeys(places), partial(_without_place, exchange))
+            marks[rule] = body_marks.find_moved_marks(
+                sent.body, dict.fromkeys(places), partial(_without_place, exchange)
+            )
     return show_report(sent.changes, exchange.target, profiles, marks)
 
 
 def _without_rule(exchange: Exchange[HttpDestination], rule: str) -> bytes:
-    return exchange.compile_with(keep_choice(rule)).body
+    return exchange.compile_with(body_marks.keep_choice(rule)).body
 
 
 def _without_place(exchange: Exchange[HttpDestination], at: str) -> bytes:
@@ -127,16 +121,16 @@ def _without_place(exchange: Exchange[HttpDestination], at: str) -> bytes:
     ask, destination, target = exchange.ask, exchange.destination, exchange.target
     assert destination is not None
     assert target is not None
-    request = without_place(msgspec.json.decode(ask.source), at)
+    request = body_marks.without_place(msgspec.json.decode(ask.source), at)
     again = apply_path(read(request, source=ask.dialect), ask.model, ask.stream)
     corrected = replace(destination, target=target)
     return compile_offline(again, corrected, exchange.context)[1].body
 
 
-def _kind(change: KeptChange) -> MarkKind:
+def _kind(change: KeptChange) -> body_marks.MarkKind:
     if change.after is None:
-        return MarkKind.REMOVED
-    return MarkKind.ADDED if change.before is None else MarkKind.CHANGED
+        return body_marks.MarkKind.REMOVED
+    return body_marks.MarkKind.ADDED if change.before is None else body_marks.MarkKind.CHANGED
 
 
 def _by_weight(changes: Sequence[ReportedChange]) -> dict[str, list[ReportedChange]]:
@@ -153,7 +147,7 @@ def _fitting(reason: Reason, changes: list[ReportedChange]) -> Reason:
 
 
 def _show_rule(
-    rule: str, changes: list[ReportedChange], because: tuple[Reason, ...], marks: tuple[BodyMark, ...]
+    rule: str, changes: list[ReportedChange], because: tuple[Reason, ...], marks: tuple[body_marks.BodyMark, ...]
 ) -> ShownRule:
     known = BY_NAME.get(rule)
     return ShownRule(

@@ -7,16 +7,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
-from dragoman.config.model_lookup import (
-    AUTO,
-    FamilyChoice,
-    PatternMatch,
-    find_candidates,
-    find_family,
-    is_pattern,
-    list_shown_names,
-    match_pattern,
-)
+from dragoman.config import model_lookup
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import ModelListing
 from dragoman.dialects.registry import model_listing
@@ -80,13 +71,13 @@ async def visible_names(
     providers; without any models in the file, the models of all providers. `credential`: the caller's own.
     """
     config, listing = services.live.config, model_listing(client)
-    found: dict[str, Entry | None] = dict.fromkeys((*list_shown_names(config), *config.routes))
+    found: dict[str, Entry | None] = dict.fromkeys((*model_lookup.list_shown_names(config), *config.routes))
     if config.models:
         found |= await _expand(services, listing.timeout, credential)
     else:
         found |= await _offer(services, client, listing.timeout, credential)
-    if find_candidates(config, AUTO):
-        found.setdefault(AUTO, None)
+    if model_lookup.find_candidates(config, model_lookup.AUTO):
+        found.setdefault(model_lookup.AUTO, None)
     allowed = {name: entry for name, entry in found.items() if caller.client is None or caller.client.may_ask(name)}
     return allowed | {
         alias: entry for name, entry in allowed.items() if (alias := _alias(name, listing)) not in allowed
@@ -104,15 +95,17 @@ async def _expand(services: Services, seconds: float, credential: CallerCredenti
     found: dict[str, Entry | None] = {}
     models = services.live.config.models.items()
     shown = [
-        (pattern, model.target.partition("/")) for pattern, model in models if is_pattern(pattern) and not model.hidden
+        (pattern, model.target.partition("/"))
+        for pattern, model in models
+        if model_lookup.is_pattern(pattern) and not model.hidden
     ]
-    starred = {provider for _, (provider, _, rest) in shown if is_pattern(rest)}
+    starred = {provider for _, (provider, _, rest) in shown if model_lookup.is_pattern(rest)}
     lists = await provider_lists(services, starred, seconds, credential)
     for pattern, (provider, _, rest) in shown:
         for name, entry in lists.get(provider, {}).items():
-            match = match_pattern((rest,), name)
+            match = model_lookup.match_pattern((rest,), name)
             if match is not None:
-                found.setdefault(PatternMatch(pattern, match.star).fill(pattern), entry)
+                found.setdefault(model_lookup.PatternMatch(pattern, match.star).fill(pattern), entry)
     return found
 
 
@@ -127,7 +120,7 @@ async def _offer(
         profile = services.live.config.providers[provider].profile or provider
         known: Mapping[str, Entry | None] = listed or dict.fromkeys(offered_names(profile))
         for name, entry in known.items():
-            chosen = find_family(services.live.config, services.live.profiles, name, client)
+            chosen = model_lookup.find_family(services.live.config, services.live.profiles, name, client)
             found.setdefault(name if chosen is not None and chosen.provider else f"{provider}/{name}", entry)
     return found
 
@@ -147,7 +140,7 @@ async def provider_lists(
 # What leads nowhere
 
 
-def unknown_model(services: Services, caller: Caller, name: str, chosen: FamilyChoice | None) -> Failure:
+def unknown_model(services: Services, caller: Caller, name: str, chosen: model_lookup.FamilyChoice | None) -> Failure:
     """What is wrong with a name, names that are near it, and what to write."""
     shown = name[:_SHOWN]
     why = _why_undecided(shown, chosen) if chosen is not None else f'no model is called "{shown}" here'
@@ -161,7 +154,7 @@ def unknown_model(services: Services, caller: Caller, name: str, chosen: FamilyC
     return Failure(FailureKind.NOT_FOUND, " ".join([f"{why}.", *hints]), 404, "model_not_found", param="model")
 
 
-def _why_undecided(shown: str, chosen: FamilyChoice) -> str:
+def _why_undecided(shown: str, chosen: model_lookup.FamilyChoice) -> str:
     among = " and ".join(chosen.among)
     return (
         f'"{shown}" could be a model of {among}; ask for {chosen.among[0]}/{shown}, or write '
@@ -196,7 +189,7 @@ def _list_offered(services: Services) -> Iterator[str]:
 
 
 def _askable(services: Services, caller: Caller) -> Iterator[str]:
-    names: Iterable[str] = (*list_shown_names(services.live.config), *services.live.config.routes)
+    names: Iterable[str] = (*model_lookup.list_shown_names(services.live.config), *services.live.config.routes)
     if not services.live.config.models:
         names = (*names, *services.models.lists.known_names(), *_list_offered(services))
     return (name for name in names if caller.client is None or caller.client.may_ask(name))

@@ -15,26 +15,12 @@ from dragoman.errors import TemplateError
 from dragoman.probe.findings import FoundBy, ProbeFinding, ProbeLoss
 from dragoman.probe.question import Outcome, Question, Topic, Verdict
 from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTS, REFUSES
+from dragoman.probe.template import trials
 from dragoman.probe.template.prompts import PromptMaker
 from dragoman.probe.template.rehearsal import Rehearsal
 from dragoman.probe.template.renderer import Rendering, RenderLimits
 from dragoman.probe.template.sources import TemplateSource
 from dragoman.probe.template.tool_schemas import schema_form_for
-from dragoman.probe.template.trials import (
-    CALL_TRIALS,
-    FIRST_TRIALS,
-    LOOKUP,
-    REASONING_FIELDS,
-    TOOL_TRIALS,
-    Body,
-    TemplateForms,
-    Trial,
-    body,
-    declared_trials,
-    find_marked_words,
-    reasoning_trial,
-    tool,
-)
 from dragoman.profiles.profile import merge
 
 LIKE = "openai-compatible-lenient"
@@ -70,10 +56,10 @@ SERVER_FACTS: Mapping[str, Any] = {
 what is spelled otherwise is not refused but never seen, so it must be written as the format has it."""
 
 _BLANKS = (
-    ("empty", TemplateForms(blank="")),
-    ("absent", TemplateForms()),
-    ("null", TemplateForms(null=True)),
-    ("", TemplateForms(empty_list=True)),
+    ("empty", trials.TemplateForms(blank="")),
+    ("absent", trials.TemplateForms()),
+    ("null", trials.TemplateForms(null=True)),
+    ("", trials.TemplateForms(empty_list=True)),
 )
 """What may stand for the content of a turn of calls, the safest first. The last one is only put up with."""
 
@@ -117,7 +103,7 @@ class TemplateProber:
     def __init__(self, source: TemplateSource, prompts: PromptMaker) -> None:
         self._source = source
         self._prompts = prompts
-        self._forms = TemplateForms()
+        self._forms = trials.TemplateForms()
         self._verdicts: dict[str, Verdict] = {}
         self._findings: list[ProbeFinding] = []
         self._questions: list[Question] = []
@@ -126,8 +112,8 @@ class TemplateProber:
 
     def probe(self) -> TemplateFindings:
         self._find_text_form()
-        declared = tuple(declared_trials(SERVER_FACTS))
-        for trial in (*FIRST_TRIALS, *(one for one in declared if one.topic is not Topic.CALLS)):
+        declared = tuple(trials.declared_trials(SERVER_FACTS))
+        for trial in (*trials.FIRST_TRIALS, *(one for one in declared if one.topic is not Topic.CALLS)):
             self._ask(trial)
         self._look_at_images()
         self._find_tools()
@@ -160,8 +146,8 @@ class TemplateProber:
         tried: list[Rendering] = []
         for listed, assumes in ((False, False), (True, False), (False, True), (True, True)):
             self._prompts.assumes = assumes
-            forms = TemplateForms(listed=listed)
-            rendering = self._prompts.make(body(forms.user("userword")))
+            forms = trials.TemplateForms(listed=listed)
+            rendering = self._prompts.make(trials.body(forms.user("userword")))
             if _carries(rendering, ("userword",)) and not (listed and _carries(rendering, ("type",))):
                 self._forms = forms
                 verdict = Verdict.REFUSED if listed else Verdict.ACCEPTED
@@ -182,14 +168,14 @@ class TemplateProber:
         """An image is seen if the prompt is another with it than without it. A server may name its part `image`."""
         if self._verdicts.get("images") is not Verdict.ACCEPTED:
             return
-        without = self._prompts.make(body({"role": "user", "content": [_text("alphaword")]})).prompt
+        without = self._prompts.make(trials.body({"role": "user", "content": [_text("alphaword")]})).prompt
         for kind in ("image_url", "image"):
             part = (
                 {"type": kind, "image_url": {"url": "https://example.com/a.png"}}
                 if kind == "image_url"
                 else {"type": kind}
             )
-            shown = self._prompts.make(body({"role": "user", "content": [_text("alphaword"), part]}))
+            shown = self._prompts.make(trials.body({"role": "user", "content": [_text("alphaword"), part]}))
             if shown.ok and shown.prompt != without:
                 return
         refused = {"media": {"image": {"inline": REFUSES, "url": REFUSES}}}
@@ -204,7 +190,7 @@ class TemplateProber:
         self._losses.append(ProbeLoss("seen-images", "images"))
 
     def _find_tools(self) -> None:
-        for trial in TOOL_TRIALS:
+        for trial in trials.TOOL_TRIALS:
             self._ask(trial)
             if trial.id == "tools" and self._verdicts.get("tools") is Verdict.DROPPED:
                 self._find_tools_beside_system()
@@ -226,11 +212,13 @@ class TemplateProber:
 
     def _find_tools_beside_system(self) -> None:
         """Some templates write tools only if there is a system message too."""
-        shown = self._prompts.make(body(self._forms.system(), self._forms.user(), tools=(tool("toolword"),)))
+        shown = self._prompts.make(
+            trials.body(self._forms.system(), self._forms.user(), tools=(trials.tool("toolword"),))
+        )
         if _carries(shown, ("toolword",)):
             self._losses[-1] = ProbeLoss("tools", "tools-without-system")
 
-    def _find_calls(self, declared: Sequence[Trial]) -> None:
+    def _find_calls(self, declared: Sequence[trials.Trial]) -> None:
         """The form in which calls and results are seen. If there is none they are written as text."""
         if self._prompts.ended:
             return
@@ -246,18 +234,18 @@ class TemplateProber:
                 tried=renderings,
             )
             return
-        for trial in (*declared, *CALL_TRIALS):
+        for trial in (*declared, *trials.CALL_TRIALS):
             self._ask(trial)
 
     def _find_call_form(self) -> list[Rendering] | None:
         """None if a form was found, else what the forms were answered with."""
-        tools = (LOOKUP,) if self._declares else ()
+        tools = (trials.LOOKUP,) if self._declares else ()
         tried: list[Rendering] = []
         for parses in (True, False):
             self._prompts.parses = parses
             forms = [replace(form, listed=self._forms.listed) for _, form in _BLANKS]
             renderings = [self._prompts.make(_history(form, tools)) for form in forms]
-            words = (*find_marked_words(_history(self._forms, tools)), "lookup")
+            words = (*trials.find_marked_words(_history(self._forms, tools)), "lookup")
             fit = [index for index, rendering in enumerate(renderings) if _carries(rendering, words)]
             tried += [rendering for index, rendering in enumerate(renderings) if index not in fit]
             if fit and _BLANKS[fit[0]][0]:
@@ -278,8 +266,8 @@ class TemplateProber:
         self._note("bare-calls", asks, Topic.CALLS, verdict, facts={"call_content": name}, tried=tried)
 
     def _find_reasoning(self) -> None:
-        for field in REASONING_FIELDS:
-            trial = reasoning_trial(field, plain=bool(self._facts.get("flat_tools")))
+        for field in trials.REASONING_FIELDS:
+            trial = trials.reasoning_trial(field, plain=bool(self._facts.get("flat_tools")))
             self._ask(trial)
             if self._verdicts.get(trial.id) is Verdict.REFUSED:
                 self._facts["reasoning_text"] = REFUSES
@@ -302,7 +290,7 @@ class TemplateProber:
             )
         return rehearsal.unsolved
 
-    def _ask(self, trial: Trial) -> None:
+    def _ask(self, trial: trials.Trial) -> None:
         """Ask, if it means anything. A template that was ended says nothing any more."""
         if any(self._verdicts.get(name) is not Verdict.ACCEPTED for name in trial.after):
             return
@@ -338,10 +326,10 @@ class TemplateProber:
         self._facts = merge(self._facts, facts)
 
 
-def _verdict(rendering: Rendering, trial: Trial, asked: Body) -> Verdict:
+def _verdict(rendering: Rendering, trial: trials.Trial, asked: trials.Body) -> Verdict:
     if rendering.prompt is None:
         return Verdict.REFUSED
-    lost = any(word not in rendering.prompt for word in find_marked_words(asked))
+    lost = any(word not in rendering.prompt for word in trials.find_marked_words(asked))
     printed = any(word in rendering.prompt for word in trial.never)
     return Verdict.DROPPED if lost or printed else Verdict.ACCEPTED
 
@@ -350,11 +338,11 @@ def _carries(rendering: Rendering, words: Sequence[str]) -> bool:
     return rendering.prompt is not None and all(word in rendering.prompt for word in words)
 
 
-def _history(forms: TemplateForms, tools: tuple[Body, ...]) -> Body:
+def _history(forms: trials.TemplateForms, tools: tuple[trials.Body, ...]) -> trials.Body:
     """Two rounds of calls with words between them, as any agent has them."""
     rounds = "user First; call a; result a; assistant Spoken; user; call b; result b"
     return forms.body(f"-tools; {rounds}", *tools)
 
 
-def _text(words: str) -> Body:
+def _text(words: str) -> trials.Body:
     return {"type": "text", "text": words}

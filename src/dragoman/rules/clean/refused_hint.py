@@ -29,17 +29,9 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.profiles.facts import CacheForm, Stance
+from dragoman.rules import fitted_hints
 from dragoman.rules.cache_hints import hints_of, is_long
 from dragoman.rules.context import Context
-from dragoman.rules.fitted_hints import (
-    as_breakpoints,
-    inside_messages,
-    off_deferred,
-    on_last_part,
-    outside_results,
-    without_late_hours,
-    without_scope,
-)
 from dragoman.rules.hint_walk import HintWalk
 from dragoman.rules.rule import rule
 
@@ -60,26 +52,26 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     if facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_on_messages:
-        conversation = inside_messages(conversation, notes)
+        conversation = fitted_hints.inside_messages(conversation, notes)
     if facts.cache_hints is not Stance.REFUSES and facts.cache_form is CacheForm.BREAKPOINT:
-        conversation = as_breakpoints(conversation, notes)
+        conversation = fitted_hints.as_breakpoints(conversation, notes)
     elif facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_in_results:
-        conversation = outside_results(conversation, notes)
+        conversation = fitted_hints.outside_results(conversation, notes)
     if facts.cache_hints is not Stance.REFUSES and not facts.cache_hint_whole:
-        conversation = on_last_part(conversation, notes)
+        conversation = fitted_hints.on_last_part(conversation, notes)
     if not facts.cache_hints_on_tools:
         conversation = replace(conversation, tools=_take_off(notes).tools(conversation.tools))
     if facts.deferred_hint is Stance.REFUSES and facts.cache_hints is not Stance.REFUSES:
-        conversation = off_deferred(conversation, notes)
+        conversation = fitted_hints.off_deferred(conversation, notes)
     hints = hints_of(conversation)
     count = len(hints)
     surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
     if surplus > 0:
         conversation = _take_off(notes, surplus).conversation(conversation)
     if facts.cache_scope is Stance.REFUSES:
-        conversation = without_scope(conversation, notes)
+        conversation = fitted_hints.without_scope(conversation, notes)
     if facts.late_long_hint is Stance.REFUSES and len({is_long(hint) for hint in hints}) > 1:
-        conversation = without_late_hours(conversation, notes)
+        conversation = fitted_hints.without_late_hours(conversation, notes)
     return Rewrite(conversation, tuple(notes))
 
 

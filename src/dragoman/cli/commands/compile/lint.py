@@ -9,17 +9,7 @@ import click
 import msgspec
 
 from dragoman.cli.atomic_write import AtomicWriter
-from dragoman.cli.inputs.compile_context import (
-    UserChoices,
-    details_option,
-    doubt_option,
-    format_option,
-    jobs_option,
-    json_option,
-    lines_option,
-    parse_choices,
-    profile_options,
-)
+from dragoman.cli.inputs import compile_context
 from dragoman.cli.inputs.file_jobs import run_task
 from dragoman.cli.inputs.request_files import RequestItem, RequestSource, open_requests
 from dragoman.cli.inputs.unread_requests import UnreadRequests
@@ -83,7 +73,7 @@ class LintTask(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=1)
 def _resolve(task: LintTask) -> tuple[Profiles, tuple[Target, ...]]:
     """The targets of a task; resolved once in each process."""
-    choices = parse_choices(task.profiles, task.rules)
+    choices = compile_context.parse_choices(task.profiles, task.rules)
     return choices.profiles, tuple(choose(name, choices.profiles, choices.rules) for name in task.targets)
 
 
@@ -100,7 +90,7 @@ class Run(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
-@format_option
+@compile_context.format_option
 @click.option(
     "--to",
     "names",
@@ -111,16 +101,16 @@ class Run(msgspec.Struct, frozen=True):
     help="PROFILE/MODEL, or all.",
 )
 @click.option("--format", "output_format", type=click.Choice(sorted(REPORTS)), default="text", show_default=True)
-@json_option
-@details_option
-@jobs_option
+@compile_context.json_option
+@compile_context.details_option
+@compile_context.jobs_option
 @click.option("--fix", "fixing", is_flag=True, help="Repair the files in place, in their own dialect, for one target.")
 @click.option(
     "--backup/--no-backup", default=True, show_default=True, help="With --fix, keep the old file as FILE.bak."
 )
-@doubt_option
-@lines_option
-@profile_options
+@compile_context.doubt_option
+@compile_context.lines_option
+@compile_context.profile_options
 def lint(
     *,
     files: tuple[str, ...],
@@ -145,7 +135,7 @@ def lint(
     The exit code is 0 if nothing was found, 1 if there are findings or requests that cannot be used, 2 if the command
     itself is wrong.
     """
-    targets = _targets(names, parse_choices(profiles, rules))
+    targets = _targets(names, compile_context.parse_choices(profiles, rules))
     if fixing:
         _check_fixable(files, names, targets)
     report = REPORTS["json" if as_json else output_format](targets, details)
@@ -158,7 +148,7 @@ def lint(
     return 1 if bad or report.count else 0
 
 
-def _targets(names: tuple[str, ...], choices: UserChoices) -> tuple[str, ...]:
+def _targets(names: tuple[str, ...], choices: compile_context.UserChoices) -> tuple[str, ...]:
     words = [word.strip() for name in names for word in name.split(",") if word.strip()]
     if not words:
         raise click.UsageError("--to names no target")

@@ -15,13 +15,7 @@ from dragoman.conversation.replies import Choice, Reply
 from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses.answer_render import response_error
-from dragoman.dialects.openai_responses.endpoints.stored_answers import (
-    ITEM_DONE,
-    UNREADABLE_ANSWER,
-    PassedItems,
-    event_kind,
-    own_items,
-)
+from dragoman.dialects.openai_responses.endpoints import stored_answers
 from dragoman.dialects.openai_responses.stream import render_answer
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model
 from dragoman.errors import MalformedRequest
@@ -49,7 +43,7 @@ def _parse(body: bytes) -> BackgroundAsk | None:
         body=render_object(asked | {"stream": _TRUE, _STORE: b"false"}),
         model=parse_model(members) or "",
         streams=asks_for_stream(members),
-        items=render_list(own_items(members)),
+        items=render_list(stored_answers.own_items(members)),
         previous=msgspec.json.decode(previous, type=str) if previous[:1] == b'"' else "",
         repeated={name: bytes(members[name]) for name in _REPEATED if name in members},
     )
@@ -75,7 +69,7 @@ class EventTeller:
         self._id = id
         self._ask = ask
         self._decoder = SseDecoder()
-        self._passed = PassedItems()
+        self._passed = stored_answers.PassedItems()
         self.state: Json | None = None
         """The answer as the last event tells it, once one does."""
         self.is_over = False
@@ -88,9 +82,9 @@ class EventTeller:
         return [self._tell(frame.event, frame.data) for frame in self._decoder.feed(data) if frame.data]
 
     def _tell(self, event: bytes, data: bytes) -> bytes:
-        kind = event or event_kind(data)
-        with suppress(*UNREADABLE_ANSWER):
-            if kind == ITEM_DONE:
+        kind = event or stored_answers.event_kind(data)
+        with suppress(*stored_answers.UNREADABLE_ANSWER):
+            if kind == stored_answers.ITEM_DONE:
                 self._passed.take(data)
             elif b'"response"' in data:
                 data = self._with_state(kind, data)

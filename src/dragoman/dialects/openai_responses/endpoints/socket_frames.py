@@ -16,19 +16,12 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.sockets import SocketFrames, SocketTurn, Steering
 from dragoman.dialects.contracts.stored_answers import StoredTurn
+from dragoman.dialects.openai_responses.endpoints import stored_answers
 from dragoman.dialects.openai_responses.endpoints.provider_messages import (
     ResponseEvents,
     find_error,
     has_member,
     render_turn,
-)
-from dragoman.dialects.openai_responses.endpoints.stored_answers import (
-    ITEM_DONE,
-    STORED_ANSWERS,
-    UNREADABLE_ANSWER,
-    PassedItems,
-    event_kind,
-    own_items,
 )
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import (
@@ -85,7 +78,7 @@ _decode_address = msgspec.json.Decoder(_Addressed).decode
 
 
 def _find_lane(message: bytes) -> str | None:
-    with suppress(*UNREADABLE_ANSWER):
+    with suppress(*stored_answers.UNREADABLE_ANSWER):
         return (_decode_address(message).stream_id or "")[:_LONGEST_NAME] or None
     return None
 
@@ -103,7 +96,7 @@ def _parse_turn(members: Mapping[str, Raw]) -> SocketTurn:
         body=render_object(body | {"stream": _TRUE}),
         lane=lane,
         previous=previous,
-        items=render_list(own_items(members)),
+        items=render_list(stored_answers.own_items(members)),
         generates=generate != _FALSE and not _prewarms(members),
         steerable=not has_member(members, "conversation") and not has_member(members, "context_management"),
     )
@@ -117,7 +110,7 @@ def _prewarms(members: Mapping[str, Raw]) -> bool:
 def _parse_steering(members: Mapping[str, Raw]) -> Steering:
     previous, given = _plain_text(members, _PREVIOUS), bytes(members.get(_INPUT, _NULL))
     fault = _steering_fault(members, given)
-    return Steering(previous, given, b"[]" if fault else render_list(own_items(members)), fault)
+    return Steering(previous, given, b"[]" if fault else render_list(stored_answers.own_items(members)), fault)
 
 
 def _steering_fault(members: Mapping[str, Raw], given: bytes) -> str:
@@ -168,7 +161,7 @@ def _gather_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _continue(turn: SocketTurn, turns: Sequence[StoredTurn], before: str) -> Json:
-    body = STORED_ANSWERS.render_whole(turn.body, turns, True)
+    body = stored_answers.STORED_ANSWERS.render_whole(turn.body, turns, True)
     return render_object({**split_members(body), _PREVIOUS: quote(before)}) if before else body
 
 
@@ -208,19 +201,19 @@ class ResponseMessages:
         self.is_stored = False
         self._lane = b',"stream_id":' + quote(turn.lane) if turn.lane is not None else b""
         self._previous = quote(turn.previous) if turn.previous else _NULL
-        self._passed = PassedItems()
+        self._passed = stored_answers.PassedItems()
         self._error = b""
 
     def event(self, name: bytes, data: bytes) -> list[bytes]:
-        name = name or event_kind(data)
+        name = name or stored_answers.event_kind(data)
         held, self._error = self._error, b""
         if name == b"error":
             self._error = data
             return []
-        with suppress(*UNREADABLE_ANSWER):
+        with suppress(*stored_answers.UNREADABLE_ANSWER):
             if name in _WITH_RESPONSE:
                 data = self._with_response(name, data)
-            elif name == ITEM_DONE:
+            elif name == stored_answers.ITEM_DONE:
                 self._passed.take(data)
         message = data[:-1] + self._lane + b"}" if self._lane and data[-1:] == b"}" else data
         return [message] if not held or name == b"response.failed" else [self._with_status(held), message]
@@ -244,7 +237,7 @@ class ResponseMessages:
 
     def _with_status(self, data: bytes) -> bytes:
         message: dict[str, Any] = {}
-        with suppress(*UNREADABLE_ANSWER):
+        with suppress(*stored_answers.UNREADABLE_ANSWER):
             message = msgspec.json.decode(data, type=dict[str, Any])
         status, error = find_error(message)
         made = msgspec.json.encode({"type": "error", **message, "status": status, "error": error})

@@ -13,15 +13,8 @@ from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat.caching import gemini_policy, openai_policy
 from dragoman.emulators.chat.found_pages import render_citations
 from dragoman.emulators.chat.openai.request_types import json_type
+from dragoman.emulators.chat.openrouter import upstreams
 from dragoman.emulators.chat.openrouter.request_types import REQUEST, refuse_mismatch
-from dragoman.emulators.chat.openrouter.upstreams import (
-    check_budget,
-    check_choice,
-    check_done,
-    check_upstream,
-    claude_version,
-    signature_check,
-)
 from dragoman.emulators.chat.pairs import role
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.prompt_cache import AUTOMATIC
@@ -98,7 +91,7 @@ def _thinks(request: ReceivedRequest) -> bool:
         return asked
     vendor = request.model.split("/")[0]
     if vendor == "anthropic":
-        return ":thinking" in request.model or not (0, 0) < claude_version(request.model) < (5, 0)
+        return ":thinking" in request.model or not (0, 0) < upstreams.claude_version(request.model) < (5, 0)
     return vendor != "openai" or re.search(r"gpt-(?:[34]|5\.[1-5])", request.model) is None
 
 
@@ -207,13 +200,13 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         options=options,
         checks=(
             check_own_rules,
-            check_done,
+            upstreams.check_done,
             fits(REQUEST, refuse_mismatch),
-            check_budget,
+            upstreams.check_budget,
             check_mandatory,
-            check_choice,
-            check_upstream,
-            signature_check(options.strict_signatures),
+            upstreams.check_choice,
+            upstreams.check_upstream,
+            upstreams.signature_check(options.strict_signatures),
         ),
         style=ANSWER_STYLE,
         root="/api/v1",
