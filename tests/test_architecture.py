@@ -66,8 +66,6 @@ CORE = {
 """What every dialect has, so that who knows one finds the way in another."""
 OFTEN = {"__init__", "provider_tools", "relay_rewrite"}
 """What some dialects have. With the others these are a dozen names, the same in all dialects."""
-OWN = {"openai_chat": {"reasoning"}}
-"""What one dialect alone has beside them, other than rooms such as `endpoints/`."""
 HALL = 20
 """The most files that a folder of code may have. Above about twenty, nobody sees what its job is."""
 MOST_POSITIONAL = 5
@@ -248,7 +246,7 @@ def test_every_dialect_is_one_package_with_the_same_files() -> None:
     missing = {name: CORE - files for name, files in found.items()}
     assert {name: files for name, files in missing.items() if files} == {}, "every dialect has these modules"
     own = {name: files - CORE - OFTEN for name, files in found.items()}
-    assert {name: files for name, files in own.items() if files} == OWN, "make a room of what one dialect has alone"
+    assert {name: files for name, files in own.items() if files} == {}, "make a room of what one dialect has alone"
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])

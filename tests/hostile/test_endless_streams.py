@@ -15,7 +15,7 @@ from tests.hostile.table import delta, sse
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.anthropic.endpoints import stored_answers
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat.reasoning import ThinkTags
+from dragoman.dialects.families.reasoning_forms import ThinkTags
 from dragoman.engine.answer.translation import Translation
 from dragoman.wire.sse import SseDecoder
 

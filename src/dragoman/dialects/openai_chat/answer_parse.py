@@ -32,8 +32,14 @@ from dragoman.conversation.parts import CONTENT_FIELD, Extras, Inline, Json, Med
 from dragoman.conversation.replies import MOST_TOKENS, Stop, Usage
 from dragoman.dialects.families.begun_calls import OBJECT, BegunCall
 from dragoman.dialects.families.openai_answers import cache_written_in, count_in, details_in, other_counts
+from dragoman.dialects.families.reasoning_forms import (
+    ENCRYPTED,
+    ReasoningEntry,
+    ThinkTags,
+    parse_entries,
+    parse_signature,
+)
 from dragoman.dialects.openai_chat import NAME, ORIGIN, schema
-from dragoman.dialects.openai_chat.reasoning import ENCRYPTED, ReasoningEntry, ThinkTags, parse_entries, parse_signature
 from dragoman.dialects.shared.citations import cite_pages_beside
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_link
 from dragoman.dialects.shared.raw_json import (

@@ -34,8 +34,8 @@ from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.completion import CompleteObject, complete
 from dragoman.dialects.families.openai_answers import error_object, headers_of, status_of
+from dragoman.dialects.families.reasoning_forms import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat import ID_PREFIX, IN_ANSWER, IN_CHOICE, NAME
-from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.schema import decode_whole
 from dragoman.dialects.shared.citations import page_of, render_url_citation
 from dragoman.dialects.shared.ownership import own_fields, own_members, own_or_sealed
@@ -230,7 +230,7 @@ def _render_entry(part: Reasoning, number: int) -> bytes:
     literal = part.text.literal if part.text is not None else None
     if part.state is None:
         return render_piece(kind, literal or EMPTY, number)[1:-1]
-    return render_state(part.state, literal, kind, number, streamed=False)
+    return render_state(part.state, literal, kind, number, dialect=NAME, streamed=False)
 
 
 def _render_calls(calls: list[Call]) -> bytes:

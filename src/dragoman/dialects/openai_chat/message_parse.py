@@ -32,8 +32,8 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observe_message, observe_name, observe_result
+from dragoman.dialects.families.reasoning_forms import parse_reasoning, parse_signature
 from dragoman.dialects.openai_chat import NAME, ORIGIN, schema
-from dragoman.dialects.openai_chat.reasoning import parse_reasoning, parse_signature
 from dragoman.dialects.shared import parsing
 from dragoman.dialects.shared.parsed_messages import (
     BRACE,
@@ -261,7 +261,7 @@ def _parse_assistant(wire: schema.ChatWireMessage, extras: ExtraFields, index: i
     parts: list[Part] = []
     foreign: tuple[str, ...] = _FOREIGN_TO_ASSISTANT
     if wire.reasoning_content is not ABSENT or wire.reasoning is not ABSENT or wire.reasoning_details is not ABSENT:
-        parts += parse_reasoning(wire.reasoning_content, wire.reasoning, wire.reasoning_details)
+        parts += parse_reasoning(wire.reasoning_content, wire.reasoning, wire.reasoning_details, ORIGIN)
         foreign = (*foreign, *[name for name, first in _THOUGHTS if bytes(getattr(wire, name))[:1] not in (b"", first)])
     calls = wire.tool_calls
     pictures = _parse_pictures(bytes(wire.images)) if wire.images is not ABSENT else []

@@ -31,8 +31,8 @@ from dragoman.conversation.parts import MediaKind, Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.openai_answers import OpenAiStreamParser
+from dragoman.dialects.families.reasoning_forms import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN, answer_parse, answer_render
-from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.relay_rewrite import MisreadChunks, check_plain_chunk
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_members
@@ -273,7 +273,7 @@ class ChatStreamRenderer(StreamOutput):
 
     def _sign_reasoning(self, choice: _RenderedChoice, event: Signed) -> None:
         number, kind = choice.reasonings.setdefault(event.part, (len(choice.reasonings), ""))
-        entry = render_state(event.state, b'""' if kind else None, kind, number, streamed=True)
+        entry = render_state(event.state, b'""' if kind else None, kind, number, dialect=NAME, streamed=True)
         self._delta(choice, b'"reasoning_details":[' + entry + b"]")
 
     def _call_started(self, event: CallStarted) -> None:

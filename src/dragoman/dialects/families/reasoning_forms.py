@@ -1,4 +1,4 @@
-"""Reasoning in the forms that Chat has for it, and the state that belongs to it.
+"""Reasoning in the forms that servers of Chat have for it, and the state that belongs to it.
 
 `reasoning_details`, which OpenRouter introduced, holds reasoning with its state. An entry is a text (`reasoning.text`),
 a summary or an encrypted blob. In a stream an entry comes in pieces that share their index. State of another dialect
@@ -16,7 +16,6 @@ from msgspec import Raw
 from dragoman.conversation.envelope import seal, unseal
 from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin, Part, Reasoning, StateKind, Text
-from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import parse_state
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members
 from dragoman.wire.json_reader import render_object, split_items, split_members
@@ -86,11 +85,11 @@ def _parse_entry(found: dict[str, Raw]) -> ReasoningEntry | None:
     return ReasoningEntry(kind, fields.get("index", b""), fields, literals)
 
 
-def parse_reasoning(content: Raw, text: Raw, details: Raw) -> list[Part]:
+def parse_reasoning(content: Raw, text: Raw, details: Raw, origin: Origin) -> list[Part]:
     """The thinking of a message, in its fields `reasoning_content`, `reasoning` and `reasoning_details`."""
     listed = bytes(details)
-    entries = [_parse_detail(bytes(item)) for item in split_items(listed)] if listed[:1] == b"[" else []
-    if any(part.text is not None and _is_sealed(part) for part in entries):
+    entries = [_parse_detail(bytes(item), origin) for item in split_items(listed)] if listed[:1] == b"[" else []
+    if any(part.text is not None and part.state is not None and part.state.origin is not origin for part in entries):
         # We handed these out, with the same text in a plain field for clients that read only that.
         return [*entries]
     fields = {"reasoning_content": bytes(content), "reasoning": bytes(text)}
@@ -98,12 +97,7 @@ def parse_reasoning(content: Raw, text: Raw, details: Raw) -> list[Part]:
     return [*plain, *entries]
 
 
-def _is_sealed(part: Reasoning) -> bool:
-    """Whether the state is another dialect's, which came back sealed."""
-    return part.state is not None and part.state.origin is not ORIGIN
-
-
-def _parse_detail(raw: bytes) -> Reasoning:
+def _parse_detail(raw: bytes, origin: Origin) -> Reasoning:
     """One entry of `reasoning_details`. Sealed state in it is what we handed out before."""
     entry = split_members(raw) if raw[:1] == b"{" else {}
     literal = bytes(entry.get("text") or entry.get("summary") or b"")
@@ -111,12 +105,12 @@ def _parse_detail(raw: bytes) -> Reasoning:
     for key in ("signature", "data"):
         value = bytes(entry.get(key, b""))
         if value[:1] == b'"':
-            found = parse_state(StateKind.DETAIL, value, ORIGIN)
-            if found.origin is not ORIGIN:
+            found = parse_state(StateKind.DETAIL, value, origin)
+            if found.origin is not origin:
                 return Reasoning(text=text, state=found, redacted=found.kind == StateKind.REDACTED, field=field)
     if text is not None and entry.keys() == _PLAIN_DETAIL:
         return Reasoning(text=text, field=field)
-    return Reasoning(text=text, state=Opaque(kind=StateKind.DETAIL, json=raw, origin=ORIGIN), field=field)
+    return Reasoning(text=text, state=Opaque(kind=StateKind.DETAIL, json=raw, origin=origin), field=field)
 
 
 class _Google(msgspec.Struct, gc=False):
@@ -145,9 +139,10 @@ def render_piece(kind: str, literal: bytes, number: int) -> Json:
     return b'[{"type":"%b","%b":%b,"index":%d}]' % (kind.encode(), _WORDS[kind].encode(), literal, number)
 
 
-def render_state(state: Opaque, text: bytes | None, kind: str, number: int, streamed: bool) -> Json:
-    """An entry with its state. `streamed`: its text has been sent before, in pieces."""
-    if state.kind == StateKind.DETAIL and state.origin.dialect == NAME:
+def render_state(state: Opaque, text: bytes | None, kind: str, number: int, *, dialect: str, streamed: bool) -> Json:
+    """An entry with its state. `dialect`: its entries go back as they came. `streamed`: its text has been sent before,
+    in pieces."""
+    if state.kind == StateKind.DETAIL and state.origin.dialect == dialect:
         return _render_own_entry(state, number, streamed)
     sealed = quote(seal(state))
     if text is None:
