@@ -138,6 +138,10 @@ OPENAI = [
     ({"top_p": 0.5, **GPT56}, "Unsupported parameter: 'top_p' is not supported with this model."),
     ({"stop": ["x"], "model": "gpt-5-mini"}, "Unsupported parameter: 'stop' is not supported with this model."),
     ({"stop": list("abcde")}, "Invalid 'stop': array too long."),
+    (
+        talk(USER, {**CALLS, "tool_calls": CALLS["tool_calls"] * 129}),
+        "Invalid 'messages[1].tool_calls': array too long. Expected an array with maximum length 128, but got an array",
+    ),
     ({"logit_bias": {}, **GPT56}, "Unsupported parameter: 'logit_bias' is not supported with this model."),
     ({"logprobs": True, **GPT56}, "Unsupported parameter: 'logprobs' is not supported with this model."),
     (

@@ -802,6 +802,21 @@ CASES: dict[str, Case] = {
         3,
         2,
     ),
+    "turn-counted": Case(
+        ("Invalid 'messages[1].tool_calls': array too long. Expected an array with maximum length 1, but got",),
+        {"calls_max": 1},
+        {
+            "messages": [
+                HI,
+                {"role": "assistant", "content": "", "tool_calls": [CALL_ONE, {**CALL_ONE, "id": "c2"}]},
+                ANSWER_ONE,
+                {**ANSWER_ONE, "tool_call_id": "c2"},
+            ]
+        },
+        lambda body: [len(message.get("tool_calls", ())) for message in body["messages"]],
+        [0, 2, 0, 0],
+        [0, 1, 0, 1, 0],
+    ),
     "stops-counted": Case(
         (
             "Invalid 'stop': array too long. Expected an array with maximum length 1, but got an array with length 2",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
+from dragoman.engine.library.adapt import adapt
 from dragoman.rules.shape.list_content import list_content
 
 REFUSES = facts(list_content="refuses")
@@ -120,3 +121,11 @@ def test_the_plan_beside_an_answer_of_cohere_is_a_text_of_the_same_string() -> N
     hi = {"role": "user", "content": "Hi"}
     done = sent({"messages": [hi, turn, hi]}, "openai/gpt-4o", source="cohere")
     assert done.json["messages"][1] == {"role": "assistant", "content": "It rains.\nI look again."}
+
+
+def test_an_empty_text_at_the_end_of_a_stream_adds_no_line() -> None:
+    """Streams of Gemini 3 end with one, which holds the signature."""
+    turns = [("user", [{"text": "Hi"}]), ("model", [{"text": "Hello"}, {"text": ""}]), ("user", [{"text": "More"}])]
+    body = {"contents": [{"role": role, "parts": parts} for role, parts in turns]}
+    for target in ("openai/gpt-4o", "deepseek/deepseek-chat", "ollama/llama3.1", "vllm/some-model"):
+        assert adapt(body, source="gemini", target=target).json["messages"][1]["content"] == "Hello"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.profiles.profile import Layer, Profiles
@@ -41,6 +42,36 @@ def test_thinking_stays_with_the_first_call_and_turns_without_results() -> None:
     assert kinds == [["Text"], ["Reasoning", "Call"], ["Call"], ["Text"]]
     last = run(parallel_calls, "user: Hi\ncall f(a) {}\ncall g(b) {}", REFUSES)
     assert [len(one.parts) for one in last.conversation.messages] == [1, 1, 1]
+
+
+def test_more_calls_than_a_turn_may_have_become_several_turns() -> None:
+    calls = "".join(f"\ncall f(c{at}) {{}}" for at in range(5))
+    results = "".join(f"\nresult c{at}: {at}" for at in (3, 1, 0, 4, 2))
+    done = run(parallel_calls, f"user: Hi\nassistant: One moment.{calls}{results}", facts(calls_max=2))
+    turns = [
+        [getattr(part, "id", getattr(part, "call_id", "")) for part in one.parts]
+        for one in done.conversation.messages[1:]
+    ]
+    assert turns == [["", "c0", "c1"], ["c0", "c1"], ["c2", "c3"], ["c2", "c3"], ["c4"], ["c4"]]
+    assert done.changes == [("/messages/1", "order", False)]
+    assert done.did == ["made 3 turns of its calls"]
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "azure-openai/gpt-4o", "openrouter/openai/gpt-4o"])
+@pytest.mark.parametrize("count", [128, 129, 300])
+def test_adapt_for_a_provider_that_counts_the_calls_of_a_turn(target: str, count: int) -> None:
+    """https://github.com/pydantic/pydantic-ai/issues/1105"""
+    names = [f"call_{at}" for at in range(count)]
+    calls = [{"id": name, "type": "function", "function": {"name": "f", "arguments": "{}"}} for name in names]
+    results = [{"role": "tool", "tool_call_id": name, "content": name} for name in names]
+    hi = {"role": "user", "content": "Hi"}
+    done = sent({"messages": [hi, {"role": "assistant", "content": None, "tool_calls": calls}, *results, hi]}, target)
+    turns = done.json["messages"]
+    assert [call["id"] for turn in turns for call in turn.get("tool_calls", ())] == names
+    assert [turn["content"] for turn in turns if turn["role"] == "tool"] == names
+    sizes = [len(turn["tool_calls"]) for turn in turns if "tool_calls" in turn]
+    assert sizes == [128] * (count // 128) + ([count % 128] if count % 128 else [])
+    assert bool(done.changes) == (count > 128)
 
 
 UNTOUCHED = {

@@ -518,6 +518,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             "several calls in one turn", "user; call a b; result a b; assistant", also=("user; call a b; result a b",)
         ),
     ] = ACCEPTS
+    calls_max: Annotated[int, Meta(description="how many calls one turn may have (0: any number)")] = 0
     duplicate_ids: Annotated[
         Stance,
         asked(

@@ -374,6 +374,11 @@ LESSONS: tuple[Lesson, ...] = (
         most("tools_max"),
     ),
     _lesson(
+        "turn-counted",
+        r"invalid 'messages\[\d{1,6}\]\.tool_calls': array too long\. expected an array with maximum length (\d{1,6})",
+        most("calls_max"),
+    ),
+    _lesson(
         "stops-counted",
         r"invalid 'stop': array too long\. expected an array with maximum length (\d{1,6})|"
         r"number of stop_sequences must not exceed (\d{1,6})",

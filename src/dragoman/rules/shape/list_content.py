@@ -1,9 +1,9 @@
 r"""Text content written as a list of parts, for a target that wants a string.
 
 Some chat templates only read strings. The texts are joined with a line break; empty ones of a system message are left
-out. The assistant's are joined without one if a space or a mark at the seam shows that they are pieces of one text,
-as those of a stream are, or those between citations. In a translation to Chat this is done for every target, since each
-of its servers reads strings; a text with a cache hint stays in its list.
+out, and of others those at the end. The assistant's are joined without one if a space or a mark at the seam shows that
+they are pieces of one text, as those of a stream are, or those between citations. In a translation to Chat this is done
+for every target, since each of its servers reads strings; a text with a cache hint stays in its list.
 
 Loses nothing.
 
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import SYSTEM_ROLES
-from dragoman.conversation.literals import joined, quote
+from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.profiles.facts import Stance
@@ -79,6 +79,8 @@ _DID = "wrote a list of texts as a string"
 
 def _join_texts(parts: Sequence[Part], between: Callable[[Text, Text], str]) -> Text:
     texts = [part for part in parts if isinstance(part, Text)]
+    while len(texts) > 1 and texts[-1].literal == EMPTY:
+        texts.pop()
     whole = texts[:1]
     for text in texts[1:]:
         whole += [Text(quote(between(whole[-1], text))), text]

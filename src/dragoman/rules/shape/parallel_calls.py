@@ -1,7 +1,8 @@
-"""Several calls in one turn, for a model that makes one at a time.
+"""More calls in one turn than the target takes.
 
 Some chat templates write one call of a turn and refuse more. Each call becomes a turn of its own, with its result right
-after it: what was said and thought stays with the first.
+after it: what was said and thought stays with the first. Other targets count the calls of a turn (fact `calls_max`): a
+turn with more becomes several, each with as many calls as it may have and with their results.
 
 Loses order: the calls were made at once.
 
@@ -29,7 +30,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Result
-from dragoman.profiles.facts import Stance
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
@@ -37,11 +38,25 @@ from dragoman.rules.rule import rule
 
 @rule(
     "parallel-calls",
-    when=lambda facts: facts.parallel_calls is Stance.REFUSES,
+    when=lambda facts: _find_most(facts) > 0,
     looks_for=traits.CALLS,
     loses=Loss.ORDER,
+    turnwise=lambda context: True,
 )
 def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
+    most = _find_most(context.facts)
+    for message in conversation.messages:
+        if len(message.parts) > most:
+            return _part_turns(conversation, most)
+    return Rewrite(conversation)
+
+
+def _find_most(facts: Facts) -> int:
+    """How many calls a turn may have; 0 if any number."""
+    return 1 if facts.parallel_calls is Stance.REFUSES else facts.calls_max
+
+
+def _part_turns(conversation: Conversation, most: int) -> Rewrite:
     messages: list[Message] = []
     notes: list[Note] = []
     split: list[Message] = []
@@ -51,24 +66,26 @@ def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
             split = []
             continue
         messages += split
-        split = _split_calls(message)
+        split = _split_calls(message, most)
         if len(split) < 2:
             messages.append(message)
             split = []
             continue
-        notes.append(Note("made each of its calls a turn of its own", message, before=message, after=tuple(split)))
+        did = f"made {len(split)} turns of its calls" if most > 1 else "made each of its calls a turn of its own"
+        notes.append(Note(did, message, before=message, after=tuple(split)))
     messages += split
     return rewrite(conversation, notes, messages=tuple(messages))
 
 
-def _split_calls(message: Message) -> list[Message]:
-    """A turn for each call. All else stays with the first one."""
+def _split_calls(message: Message, most: int) -> list[Message]:
+    """A turn for each call, or for as many as there may be. All else stays with the first one."""
     calls = [part for part in message.parts if type(part) is Call]
-    if len(calls) < 2:
+    if len(calls) <= most:
         return []
-    later = {id(call) for call in calls[1:]}
+    later = {id(call) for call in calls[most:]}
     first = replace(message, parts=tuple([part for part in message.parts if id(part) not in later]))
-    return [first, *(Message(Role.ASSISTANT, (call,), message.at, message.span) for call in calls[1:])]
+    rest = [tuple(calls[at : at + most]) for at in range(most, len(calls), most)]
+    return [first, *(Message(Role.ASSISTANT, few, message.at, message.span) for few in rest)]
 
 
 def _interleave(calling: list[Message], answers: Message) -> list[Message]:
@@ -79,8 +96,8 @@ def _interleave(calling: list[Message], answers: Message) -> list[Message]:
     messages: list[Message] = []
     for message in calling:
         messages.append(message)
-        called = next(part.id for part in message.parts if type(part) is Call)
-        messages += _turn(answers, results.pop(called, []))
+        called = [part.id for part in message.parts if type(part) is Call]
+        messages += _turn(answers, [part for name in called for part in results.pop(name, [])])
     return messages + _turn(answers, [part for parts in results.values() for part in parts])
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.openai.models import ChatModel, chat_model
 from dragoman.emulators.chat.openai.request_types import (
+    array_too_long,
     bracketed,
     json_type,
     missing,
@@ -42,6 +43,7 @@ _MAGIC = ((b"\x89PNG", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
 """How image formats begin."""
 _PART_KINDS = ("text", "image_url", "input_audio", "refusal", "audio", "file")
 _PICTURE = "Image URLs are only allowed for messages with role 'user'"
+_MOST_CALLS = 128
 _name = matching(r"^[^\s<|\\/>]+$")
 
 
@@ -50,7 +52,7 @@ def shape(longest_id: int, numbered_calls: bool) -> Shape:
     function = complete(name=filled, arguments=text)
     call = complete(id=unmasked(text_up_to(longest_id)), type=text, function=function)
     kinds = {"function": call.adding({"index": anything} if numbered_calls else {}), "custom": chat_types.CUSTOM_CALL}
-    calls = items(tagged("type", kinds), nonempty=True)
+    calls = _at_most(_MOST_CALLS, items(tagged("type", kinds), nonempty=True))
     return chat_types.with_messages(
         {
             "system": _message("system", "text"),
@@ -63,6 +65,15 @@ def shape(longest_id: int, numbered_calls: bool) -> Shape:
             "developer": _message("developer", "text"),
         }
     )
+
+
+def _at_most(limit: int, shape: Shape) -> Shape:
+    def check(value: Any, path: Path) -> None:
+        if isinstance(value, list) and len(value) > limit:
+            raise array_too_long(bracketed(path), limit, value)
+        shape(value, path)
+
+    return check
 
 
 def longest_id(model: ChatModel) -> int:
