@@ -310,6 +310,7 @@ OTHERS = [
     ),
     ("xai", {"model": "grok-4.6", "presence_penalty": 0}, "Model grok-4.6 does not support parameter presencePenalty."),
     ("xai", {"model": "grok-4", "stop": ["x"]}, "Model grok-4 does not support parameter stop."),
+    ("qwen", {"model": "qwen-plus", "thinking_budget": 60000}, "<400> InternalError.Algo.InvalidParameter: The thinki"),
     ("qwen", {"model": "qwen3-32b"}, "parameter.enable_thinking must be set to false for non-streaming calls"),
     ("zai", talk(USER, {"role": "assistant", "content": ""}, USER), "The messages parameter is illegal."),
     ("zai", {**talk(USER), "model": "glm-5.3", "tools": [TOOL], "tool_choice": "required"}, "Tool choice must be auto"),

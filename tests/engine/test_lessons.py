@@ -1113,6 +1113,18 @@ CASES: dict[str, Case] = {
         target="gemini/some-model",
         source="gemini",
     ),
+    "budget-positive": Case(
+        (
+            "<400> InternalError.Algo.InvalidParameter: The thinking_budget parameter must be a positive integer and"
+            " not greater than 38912",
+        ),
+        {"budget_min": 1, "budget_max": 38912},
+        {**PLAIN, "enable_thinking": True, "thinking_budget": 60000},
+        lambda body: body["thinking_budget"],
+        60000,
+        38912,
+        target="qwen/qwen3.5-plus",
+    ),
     "thinking-by-budget": Case(
         ("adaptive thinking is not supported on this model",),
         {"thinking_form": "budget"},

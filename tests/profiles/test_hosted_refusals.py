@@ -49,6 +49,7 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         *((CHAT, "moonshot/kimi-k2-0905-preview", body) for body in (STOPPED, ORPHAN, LATE)),
         *((CHAT, "minimax/MiniMax-M2", body) for body in (STOPPED, ORPHAN, LATE)),
         *((CHAT, "qwen/qwen-plus", body) for body in (STOPPED, ORPHAN, LATE)),
+        (CHAT, "qwen/qwen-plus", {"messages": [HI], "enable_thinking": True, "thinking_budget": 60000}),
         (CLAUDE, "anthropic/claude-sonnet-4-5", {"messages": [HI], "max_tokens": 1, "thinking": HIDDEN}),
         (CLAUDE, "anthropic/claude-opus-5", {"messages": [HI], "max_tokens": 200_000}),
         (CLAUDE, "anthropic-compatible/claude-sonnet-4-5", SILENT),

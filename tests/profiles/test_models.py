@@ -56,6 +56,7 @@ NAMES = [
     ("gemini-2.0-flash", "gemini-2.0*"),
     ("mistral-large-latest", "mistral-large*"),
     ("mistral-small-latest", "mistral-small-latest*"),
+    ("mistral-medium-3.5", "mistral-small-latest*"),
     ("magistral-medium-latest", "magistral*"),
     ("deepseek-v4-flash", "deepseek-*"),
     ("deepseek-r1-distill-llama-70b", "deepseek-r1*"),

@@ -184,6 +184,7 @@ TAKES: dict[str, Callable[[Wire], bool]] = {
     "mistral/codestral-latest": nothing,
     "mistral/ministral-3b-latest": nothing,
     "mistral/mistral-small-latest": only_effort("none", "high"),
+    "mistral/mistral-medium-3.5": only_effort("none", "high"),
     "groq/llama-3.3-70b-versatile": nothing,
     "groq/qwen/qwen3-32b": only_effort("none", "default"),
     "groq/openai/gpt-oss-120b": only_effort("low", "medium", "high"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.rules.runs import facts, leaves_alone, run, sent
 
+from dragoman.engine.library.adapt import adapt
 from dragoman.rules.turns.user_after_tool import user_after_tool
 
 REFUSES = facts(user_after_tool="refuses")
@@ -45,3 +46,17 @@ def test_adapt_for_real_providers() -> None:
     assert done.json["messages"] == [*messages[:3], {"role": "assistant", "content": "Understood."}, messages[3]]
     assert done.changes == [("user-after-tool", "/messages/3", "nothing", True)]
     assert sent({"messages": messages}, "openai/gpt-4o").changes == []
+
+
+def test_devstral_gets_a_word_between_results_and_the_user() -> None:
+    """https://github.com/BerriAI/litellm/issues/17761"""
+    call = {"id": "a1b2c3d4e", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    hi = {"role": "user", "content": "Hi"}
+    result = {"role": "tool", "tool_call_id": "a1b2c3d4e", "content": "1"}
+    body = {"messages": [hi, {"role": "assistant", "content": "", "tool_calls": [call]}, result, hi]}
+    for model, roles in {
+        "devstral-2512": ["tool", "assistant", "user"],
+        "mistral-small-latest": ["tool", "user"],
+    }.items():
+        done = adapt(body, source="openai-chat", target=f"mistral/{model}")
+        assert [turn["role"] for turn in done.json["messages"][2:]] == roles

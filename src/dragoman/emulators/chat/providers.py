@@ -399,6 +399,10 @@ PROVIDERS: Mapping[str, CompatibleService] = {
             reported.refusing(
                 "parameter.enable_thinking must be set to false for non-streaming calls", reported.thinks_in_no_stream
             ),
+            reported.refusing(
+                _ALGO + "The thinking_budget parameter must be a positive integer and not greater than 38912",
+                reported.has_great_budget,
+            ),
             reported.refusing_forced_choice(
                 _ALGO + "The tool_choice parameter does not support being set to required or object in thinking mode",
                 reported.thinks_unless_switched_off,

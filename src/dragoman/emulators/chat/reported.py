@@ -162,6 +162,13 @@ def thinks_in_no_stream(request: ReceivedRequest) -> bool:
     return is_open and thinks_unless_switched_off(request) and not request.body.get("stream")
 
 
+def has_great_budget(request: ReceivedRequest) -> bool:
+    """Qwen on DashScope: what its first generation of thinking models has room for."""
+    budget = request.body.get("thinking_budget")
+    first = re.search(r"qwen3-\d+b|qwen-(?:plus|flash|turbo)", request.model) is not None
+    return first and isinstance(budget, int) and not 0 < budget <= 38912
+
+
 def refuse_settings_of_grok(request: ReceivedRequest) -> None:
     """What models that think do not take: https://docs.x.ai/docs/guides/reasoning, November 2025."""
     if "non-reasoning" in request.model or not re.search(r"grok-(4|3-mini|build)", request.model):

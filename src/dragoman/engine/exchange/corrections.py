@@ -398,6 +398,14 @@ def other_levels(refusal: Recognised) -> Patch | None:
     return {"efforts": left} if len(left) < len(known) else None
 
 
+def positive_budget(refusal: Recognised) -> Patch | None:
+    """The greatest budget that there may be; a greatest one of 0 means that one was missing."""
+    most = int(refusal.match["most"])
+    if not most:
+        return _correct(refusal, thinking_form="budget")
+    return _correct(refusal, budget_min=1, budget_max=most)
+
+
 def budget_range(refusal: Recognised) -> Patch | None:
     """The least and the greatest budget that there may be: thinking is asked for by budgets."""
     least, most = int(refusal.match["least"]), int(refusal.match["most"])

@@ -482,6 +482,11 @@ LESSONS: tuple[Lesson, ...] = (
         r"please choose a value between (?P<least>\d{1,9}) and (?P<most>\d{1,9})",
         corrections.budget_range,
     ),
+    _lesson(
+        "budget-positive",
+        r"thinking_budget parameter must be a positive integer and not greater than (?P<most>\d{1,9})",
+        corrections.positive_budget,
+    ),
     _lesson("thinking-by-budget", r"adaptive thinking is not supported", fixed(thinking_form="budget")),
     _lesson(
         "thinking-adaptive",
