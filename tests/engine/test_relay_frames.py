@@ -15,7 +15,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import IN_ANSWER, IN_CHOICE
 from dragoman.dialects.openai_chat.relay_rewrite import MisreadChunks, check_plain_chunk
 from dragoman.dialects.openai_chat.stream import WORDS, ChatStreamParser
-from dragoman.engine.answer import frame_template
+from dragoman.engine.answer import frame_template, relay_frames
 from dragoman.engine.answer.relay_frames import RelayFrames
 from dragoman.engine.answer.relay_observer import RelayObserver
 from dragoman.engine.answer.translation import Translation
@@ -337,6 +337,32 @@ def test_pieces_of_a_call_are_not_checked_one_by_one(at_once: bool) -> None:
     relay = _relay(Looked("seed"))
     assert b"".join(map(relay.feed, [b"".join(frames)] if at_once else frames)) == b"".join(frames)
     assert len(looks) <= 5
+
+
+def test_pieces_of_a_call_that_come_together_are_known_when_nothing_more_is_learned() -> None:
+    looks: list[bytes] = []
+
+    class Looked(MisreadChunks):
+        def may_be_misread(self, payload: bytes) -> bool:
+            looks.append(payload)
+            return super().may_be_misread(payload)
+
+    relay = _relay(Looked("seed"))
+    for call in (_begin("f", '{"a":"', index=0, id="a"), *[_piece(word, index=0) for word in "abc"]):
+        relay.feed(_frame(call, ""))
+    for at in range(frame_template._ATTEMPTS):  # a frame of another form uses up an attempt
+        relay.feed(b'data: {"x%d":[],%b' % (at, _frame(_piece("x", index=0), "")[7:]))
+    known = [_frame(_piece(f"word{at}", index=0), "") for at in range(200)]
+    before = len(looks)
+    assert relay.feed(b"".join(known)) == b"".join(known)
+    assert len(looks) == before
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\n\r\n", b"\r\r"])
+def test_frames_are_parted_at_any_blank_line(end: bytes) -> None:
+    frames = [b'data: {"a":%d}' % at for at in range(3)]
+    assert [*relay_frames._split(end.join(frames) + end)] == [frame + end for frame in frames]
+    assert [*relay_frames._split(end.join(frames))] == [*[frame + end for frame in frames[:2]], frames[2]]
 
 
 def _frame(call: dict[str, Any], noise: str) -> bytes:

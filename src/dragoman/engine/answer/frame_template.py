@@ -130,8 +130,8 @@ class FrameTemplate:
 
     @property
     def has_given_up(self) -> bool:
-        """Whether it learns nothing more."""
-        return not self._attempts
+        """Whether it learns nothing more, and knows no frames but those that runs tell."""
+        return not self._attempts and self._follow is None
 
     def learn(self, frame: bytes, follow: Callable[[bytes], bool] | None = None) -> None:
         """Take a frame that was checked, with its data in one line. Its values are where it differs from the last.

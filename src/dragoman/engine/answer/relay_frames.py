@@ -30,7 +30,7 @@ _MOST = 64 * 1024
 """A longer frame holds a picture rather than an error, and is passed on as it comes."""
 _MOST_WORDS = 64
 """Frames that are held for their words before the words are counted."""
-_BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
+_find_blank_line = re.compile(rb"\n\r?\n|\r\r").search
 _BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?+((?:(?:event|id|retry)?+:[^\r\n]*+[\r\n]++)*+)data: ?")
 """What stands before the data of a frame."""
 _DONE = b"[DONE]"
@@ -168,7 +168,7 @@ class RelayFrames:
     def _clean_many(self, data: bytes) -> bytes:
         """Frames that came together: those that are known by the run, the others one by one."""
         out: list[bytes] = []
-        template, at, size = self._template, 0, len(data)
+        template, at, size, is_plain = self._template, 0, len(data), b"\r" not in data
         runs = template.runs_in(data)
         while at < size:
             end = runs.find_end(at)
@@ -178,8 +178,7 @@ class RelayFrames:
                 end = size
                 out.append(self._clean_unknown(data[at:]))
             else:
-                blank = _BLANK_LINE.search(data, at)
-                end = blank.end() if blank is not None else size
+                end = _find_end(data, at, is_plain)
                 out.append(self._clean_next(data[at:end]))
                 template = self._template
                 runs = template.runs_in(data, runs)
@@ -373,12 +372,21 @@ def _nulls(names: frozenset[str]) -> tuple[bytes, ...]:
 
 def _split(data: bytes) -> Iterator[bytes]:
     """The frames, each with its blank line."""
-    start = 0
-    for end in _BLANK_LINE.finditer(data):
-        yield data[start : end.end()]
-        start = end.end()
-    if start < len(data):
-        yield data[start:]
+    at, is_plain = 0, b"\r" not in data
+    while at < len(data):
+        end = _find_end(data, at, is_plain)
+        yield data[at:end]
+        at = end
+
+
+def _find_end(data: bytes, at: int, is_plain: bool) -> int:
+    """Where the frame ends that begins there, with its blank line. `is_plain`: no line ends otherwise than with a line
+    feed, which is found fifty times as fast."""
+    if is_plain:
+        start = data.find(b"\n\n", at)
+        return start + 2 if start >= 0 else len(data)
+    found = _find_blank_line(data, at)
+    return found.end() if found is not None else len(data)
 
 
 def without_keys(value: Any, names: frozenset[str]) -> Any:
