@@ -2,35 +2,66 @@
 
 State is found again by the call that follows it, or by the assistant's words if it called nothing. The state of the
 words themselves is always found by the words. Thinking before a call is kept even without state: some providers want it
-back with the results. A call that comes back without its id is found by what was called, and after which turn. An id
-that a server counts is that of other calls too, and counts together with what was called.
+back with the results. What nothing tells from others of its kind is found by its place too, which is the turn before it
+and the conversation's first one: words that are few, and, with what was called, a call that comes back without its id
+or with one that a server counts. If the client has changed those turns, a counted id is enough, or the turn before.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.collect import arguments_of
 from dragoman.conversation.events import CallDelta, CallStarted, Event, ReasoningDelta, Signed, TextDelta
 from dragoman.conversation.literals import joined, unquote
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Json, Part, Reasoning, Text
+from dragoman.conversation.parts import Json, Part, Reasoning, Result, Text
 
 _LIMIT = 4 * 1024 * 1024
 _RELEVANT = frozenset({TextDelta, ReasoningDelta, CallStarted, CallDelta, Signed})
 
 
-def text_key(text: str) -> str:
+_FEW_LETTERS = 64
+"""Words with no more letters are those of other answers too: `Done.`"""
+
+
+class TurnKeys(NamedTuple):
+    """What tells the turn before an answer from others."""
+
+    place: str = ""
+    """In all conversations."""
+    turn: str = ""
+    """By itself."""
+
+
+def text_key(text: str, turn: Callable[[], TurnKeys] = TurnKeys) -> str:
     """The key of an assistant turn that called nothing: a digest of its decoded words, without the space between them.
-    A client may trim it, and where it cannot be shown a run, a blank line stands."""
-    return "text-" + (digest("".join(text.split())) or "")
+    A client may trim it, and where it cannot be shown a run, a blank line stands. `turn` gives the keys of the turn
+    before."""
+    letters = "".join(text.split())
+    place = turn().place if len(letters) <= _FEW_LETTERS else ""
+    return "text-" + (digest([place, letters] if place else letters) or "")
 
 
 def turn_key(message: Message) -> str:
-    """What tells the turn before a call from others: a digest of all that it says."""
-    return digest(message) or ""
+    """What tells the turn before a call from others: a digest of all that it says, without the cache hints, which
+    clients move from turn to turn."""
+    return digest(replace(message, parts=_without_hints(message.parts), hint=None)) or ""
+
+
+def _without_hints(parts: Sequence[Part]) -> tuple[Part, ...]:
+    return tuple([_without_hint(part) for part in parts])
+
+
+def _without_hint(part: Part) -> Part:
+    if isinstance(part, Result) and any(inner.hint is not None for inner in part.parts):
+        part = replace(part, parts=_without_hints(part.parts))
+    return part if part.hint is None else replace(part, hint=None)
 
 
 _is_counted = re.compile(r"[^0-9]{0,128}[0-9]{1,6}").fullmatch
@@ -43,7 +74,7 @@ def needs_arguments(id: str) -> bool:
 
 
 def call_key(turn: str, name: str, arguments: Json) -> str:
-    """The key of a call without an id of its own. `turn`: the key of the turn before it, or the id that others have."""
+    """The key of a call without an id of its own. `turn`: a key of the turn before it, or the id that others have."""
     return "call-" + (digest([turn, name, arguments]) or "")
 
 
@@ -51,17 +82,20 @@ class ReasoningCapture:
     """The state of the first choice, as its events go by.
 
     Between two dialects a client carries the state of its own. Within one dialect the client itself may lose it.
-    `turn`: the key of the last turn of the request, if the client may send calls back without their ids.
+    `turn` gives the keys of the last turn of the request. `drops_ids`: calls may come back without their ids.
     """
 
     __slots__ = (
-        *("_arguments", "_calls", "_carried", "_counted", "_names", "_of_words"),
+        *("_arguments", "_calls", "_carried", "_counted", "_drops_ids", "_names", "_of_words"),
         *("_pending", "_size", "_texts", "_thoughts", "_turn", "_words"),
     )
 
-    def __init__(self, client: str, upstream: str, turn: str = "") -> None:
+    def __init__(
+        self, client: str, upstream: str, turn: Callable[[], TurnKeys] = TurnKeys, *, drops_ids: bool = False
+    ) -> None:
         self._carried = client if client != upstream else None
         self._turn = turn
+        self._drops_ids = drops_ids
         self._names: dict[int, str] = {}
         self._counted: set[int] = set()
         self._arguments: dict[int, list[bytes]] = {}
@@ -101,7 +135,7 @@ class ReasoningCapture:
                 if needs_arguments(event.id):
                     self._counted.add(event.part)
         elif isinstance(event, CallDelta):
-            if event.choice == 0 and (self._turn or event.part in self._counted):
+            if event.choice == 0 and (self._drops_ids or event.part in self._counted):
                 self._gather(self._arguments.setdefault(event.part, []), event.literal)
         elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._carried:
             self._sign(event)
@@ -123,23 +157,25 @@ class ReasoningCapture:
             last += self._pending
             first[:0] = blocks
             for part, (_, parts) in self._calls.items():
-                if parts:
-                    kept |= dict.fromkeys(self._keys(part), tuple(parts))
+                for key in self._keys(part) if parts else ():
+                    kept[key] = (*kept.get(key, ()), *parts)  # nothing may tell two calls apart
         else:
             of_words = [*blocks, *self._pending, *of_words]
         if of_words:
-            kept[text_key(unquote(joined("", self._texts)))] = tuple(of_words)
+            kept[text_key(unquote(joined("", self._texts)), self._turn)] = tuple(of_words)
         return kept
 
     def _keys(self, part: int) -> list[str]:
-        """The id of a call, or the key in its place, and the one by which it is found without."""
+        """The id of a call, or the keys in its place, and those by which it is found without."""
         identity = self._calls[part][0]
         is_counted = part in self._counted
-        if not (self._turn or is_counted):
+        if not (self._drops_ids or is_counted):
             return [identity]
+        (place, turn), name = self._turn(), self._names[part]
         arguments = arguments_of(unquote(joined("", self._arguments.get(part, []))))
-        own = call_key(identity, self._names[part], arguments) if is_counted else identity
-        return [own, call_key(self._turn, self._names[part], arguments)] if self._turn else [own]
+        own = call_key(identity, name, arguments) if is_counted else identity
+        others = [place, turn] if self._drops_ids else [place]
+        return [*dict.fromkeys([own, *[call_key(one, name, arguments) for one in others]])]
 
     def _sign(self, event: Signed) -> None:
         call = self._calls.get(event.part)

@@ -8,6 +8,7 @@ reply takes the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -42,14 +43,14 @@ from dragoman.engine.answer.client_names import ClientNames
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
 from dragoman.engine.answer.placed_citations import PlacedCitations
 from dragoman.engine.answer.provider_runs import ProviderRuns, list_declared
-from dragoman.engine.answer.reasoning_capture import ReasoningCapture
+from dragoman.engine.answer.reasoning_capture import ReasoningCapture, TurnKeys
 from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.answer.relay_observer import has_event
 from dragoman.engine.answer.relayed_stream import RelayedStream, is_plain, open_relay
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.envelopes import ChunkReader, ChunkWriter, unwrapping
-from dragoman.engine.compile.reasoning_restore import issuer, keeps, last_turn, may_keep
+from dragoman.engine.compile.reasoning_restore import find_answered_turn, issuer, keeps, may_keep
 from dragoman.engine.tokens.answer_tally import MOST_WEIGHT, AnswerTally
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.engine.tool_runs.run_functions import declares_by_members
@@ -79,8 +80,8 @@ class Translation:
         *("_altered", "_beginning", "_capture", "_captured", "_choice", "_client", "_completes", "_context"),
         *("_is_closed", "_last_text", "_names", "_open_text", "_origin", "_parser", "_pass_words", "_prompt"),
         *("_provider_runs", "_redaction", "_relayed", "_relays_alone", "_relays_whole", "_renderer", "_stop_word"),
-        *("_tally", "_think_tags", "_thinking_parts", "_undo", "_unwrap", "_upstream", "_words", "_wrap", "ended"),
-        *("failure", "kept", "provider", "relays", "settled", "started", "stop", "usage"),
+        *("_tally", "_think_tags", "_thinking_parts", "_turn", "_undo", "_unwrap", "_upstream", "_words", "_wrap"),
+        *("ended", "failure", "kept", "provider", "relays", "settled", "started", "stop", "usage"),
     )
 
     def __init__(
@@ -96,7 +97,7 @@ class Translation:
         origin: Origin | None = None,
         redaction: Redaction | None = None,
         completes: bool = False,
-        turn: str = "",
+        turn: Callable[[], TurnKeys] = TurnKeys,
         unwrap: ChunkReader | None = None,
         seek: bool = False,
         prompt: Conversation | None = None,
@@ -108,7 +109,7 @@ class Translation:
         - `origin`: who made that state; by default only the upstream's dialect is known.
         - `redaction`: takes our own secrets out.
         - `completes`: a whole answer gets the members that the dialect's own vendor always sends.
-        - `turn`: the key of the request's last turn, if calls may come back without ids.
+        - `turn`: gives the keys of the request's last turn.
         - `prompt`: what was asked. Its tokens are estimated for a client of another dialect if nobody reports them.
         """
         # Every piece of a stream asks for these: what stands on the class is found ten times as slowly.
@@ -131,6 +132,8 @@ class Translation:
         """The last piece of text before a run was told of."""
         self._capture: ReasoningCapture | None = None
         self._captured = 0
+        self._turn = turn
+        """Gives the keys of the turn that is answered."""
         self._beginning: bytes | None = None
         """The beginning of an answer, while it is searched for thinking; None: it is not searched."""
         self._parser: StreamParser | None = None
@@ -158,7 +161,7 @@ class Translation:
         undoes = undo is not NOTHING_TO_UNDO and undo not in (NOTHING_TO_UNDO, _USAGE_ASKED)
         self._names: ClientNames | None = None
         if keep:
-            self._capture = ReasoningCapture(client, upstream, turn)
+            self._capture = self._new_capture()
         same = upstream == client
         native = prompt is not None and (prompt.extras is not None or NativeTool in map(type, prompt.tools))
         if not same and native and _asks_for_runs(prompt):
@@ -262,12 +265,16 @@ class Translation:
         elif events and type(events[-1]) is Ended:
             self._finish_capture()
 
+    def _new_capture(self) -> ReasoningCapture:
+        client = self._client
+        return ReasoningCapture(client.name, self._upstream.name, self._turn, drops_ids=client.optional_ids)
+
     def _seek_thinking(self, data: bytes) -> bytes:
         """Gather state from here on if the answer has thinking; all that came so far. Models think first."""
         begun = (self._beginning or b"") + data
         found = self._upstream.thinking_mark in begun
         if found:
-            self._capture = ReasoningCapture(self._client.name, self._upstream.name)
+            self._capture = self._new_capture()
         self._beginning = None if found or len(begun) > _SEARCHED else begun
         return begun
 
@@ -641,7 +648,7 @@ def translation_of(adapted: CompiledRequest, context: AnswerContext, redaction: 
         origin=Origin(adapted.dialect, issuer(facts), facts.model),
         redaction=redaction,
         completes=not facts.complete_answers,
-        turn=last_turn(adapted.ask) if keep and dialect(client).optional_ids else "",
+        turn=partial(find_answered_turn, adapted.ask),
         unwrap=None if adapted.envelope is NO_ENVELOPE else unwrapping(adapted.envelope),
         seek=not keep and may_keep(facts, adapted.ask),
         prompt=adapted.ask.conversation,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from itertools import groupby
 from operator import attrgetter, is_
 from typing import Any
@@ -16,7 +17,7 @@ from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import NO_ID, OURS, Call, Opaque, Origin, Part, Reasoning, StateKind, Text
 from dragoman.dialects.registry import dialect
-from dragoman.engine.answer.reasoning_capture import call_key, needs_arguments, text_key, turn_key
+from dragoman.engine.answer.reasoning_capture import TurnKeys, call_key, needs_arguments, text_key, turn_key
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Scope, Stance
 from dragoman.profiles.model_patterns import bare_name
 from dragoman.rules.clean.provider_run import may_return
@@ -72,41 +73,86 @@ def has_keys(conversation: Conversation) -> bool:
 def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:
     """What may be needed for this conversation, the latest first. Made as they are asked for: digests take time."""
     known: set[str] = set()
-    messages = conversation.messages
-    for at in range(len(messages) - 1, -1, -1):
-        message = messages[at]
-        if message.role is not Role.ASSISTANT:
-            continue
+    turns = [(message, turn) for message, turn in _with_turns_before(conversation) if _is_model(message)]
+    for message, turn in reversed(turns):
         first = message.parts[0] if len(message.parts) == 1 else None
-        if type(first) is Call and first.wire_form != NO_ID:  # nearly every turn of an agent
-            found = [_key_of(first, None)]
+        if type(first) is Call and _has_own_id(first):  # nearly every turn of an agent
+            found = [first.id]
         else:
-            found = _keys_of(message, messages[at - 1] if at else None, facts)
+            calls = [key for pair in _call_keys(message, turn) for key in pair if key]
+            found = _keys_of(message, turn, calls, facts)
         for key in found:
             if key not in known:
                 known.add(key)
                 yield key
 
 
-def last_turn(ask: Ask) -> str:
-    """The key of the last turn of a request, for calls that may come back without the ids of the answer."""
-    messages = ask.conversation.messages
-    return turn_key(messages[-1]) if messages else ""
+FindTurn = Callable[[], TurnKeys]
+"""Finds the keys of the turn before a message. Digests take time, and few need them."""
 
 
-def _key_of(call: Call, before: Message | None) -> str:
-    """The id of a call, or what it is found by without one of its own."""
-    if call.wire_form == NO_ID and before is not None:
-        return call_key(turn_key(before), call.name, call.arguments)
-    return call_key(call.id, call.name, call.arguments) if needs_arguments(call.id) else call.id
+class _TurnDigests:
+    """The turns of a conversation that are not the model's."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._opening = next((one for one in conversation.messages if one.role is Role.USER), None)
+        self._found: dict[int, TurnKeys] = {}
+
+    def find(self, before: Message | None) -> TurnKeys:
+        """The keys of a turn."""
+        found = self._found.get(id(before))
+        if found is None:
+            key = turn_key(before) if before is not None else ""
+            place = f"{self.find(self._opening).turn} {key}" if before is not self._opening else key
+            found = self._found[id(before)] = TurnKeys(place, key)
+        return found
 
 
-def _keys_of(message: Message, before: Message | None, facts: Facts) -> list[str]:
-    """The keys of its calls and of runs that it tells of, and last the key of its words, if that is needed.
-    `before`: the turn before it."""
-    calls = [_key_of(part, before) for part in message.parts if type(part) is Call]
+def _with_turns_before(conversation: Conversation) -> Iterator[tuple[Message, FindTurn]]:
+    """Each message, and what finds the turn before it: the last message that is not the model's."""
+    turns = _TurnDigests(conversation)
+    before: Message | None = None
+    for message in conversation.messages:
+        yield message, partial(turns.find, before)
+        before = before if _is_model(message) else message
+
+
+def find_answered_turn(ask: Ask) -> TurnKeys:
+    """The keys of the turn of a request that is answered."""
+    conversation = ask.conversation
+    return _TurnDigests(conversation).find(
+        next((one for one in reversed(conversation.messages) if not _is_model(one)), None)
+    )
+
+
+def _has_own_id(call: Call) -> bool:
+    return call.wire_form != NO_ID and not needs_arguments(call.id)
+
+
+def _call_keys(message: Message, turn: FindTurn) -> list[tuple[str, str]]:
+    """For each call the key that tells it from all others, and the one by which it is found if turns before it were
+    changed, or nothing."""
+    return [_keys_of_call(part, turn) for part in message.parts if type(part) is Call]
+
+
+def _keys_of_call(call: Call, turn: FindTurn) -> tuple[str, str]:
+    if _has_own_id(call):
+        return call.id, ""
+    late = turn().turn if call.wire_form == NO_ID else call.id
+    return call_key(turn().place, call.name, call.arguments), call_key(late, call.name, call.arguments)
+
+
+def _find_calls(message: Message, turn: FindTurn, kept: Mapping[str, KeptParts]) -> list[str]:
+    """The key of each call. If nothing is kept under those that tell them from all others, the one of its id."""
+    pairs = _call_keys(message, turn)
+    exact = [key for key, _ in pairs]
+    return exact if any(key in kept for key in exact) else [late or key for key, late in pairs]
+
+
+def _keys_of(message: Message, turn: FindTurn, calls: list[str], facts: Facts) -> list[str]:
+    """The keys of its calls and of runs that it tells of, and last the key of its words, if that is needed."""
     found = [*_run_ids(message, facts), *calls] if Opaque in map(type, message.parts) else calls
-    return [*found, _words_key(message)] if not calls or _signs_words(message, facts) else found
+    return [*found, _words_key(message, turn)] if not calls or _signs_words(message, facts) else found
 
 
 def _run_ids(message: Message, facts: Facts) -> list[str]:
@@ -127,8 +173,8 @@ def _signs_words(message: Message, facts: Facts) -> bool:
     return StateKind.THOUGHT in facts.reasoning_states and any(type(part) is Text for part in message.parts)
 
 
-def _words_key(message: Message) -> str:
-    return text_key("".join([part.text for part in message.parts if type(part) is Text]))
+def _words_key(message: Message, turn: FindTurn) -> str:
+    return text_key("".join([part.text for part in message.parts if type(part) is Text]), turn)
 
 
 def restore_reasoning(conversation: Conversation, client: str, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
@@ -137,16 +183,15 @@ def restore_reasoning(conversation: Conversation, client: str, kept: Mapping[str
     takes_pieces = client == facts.dialect
     messages: list[Message] = []
     notes: list[Note] = []
-    before: Message | None = None
     brought: set[bytes] = set()
     """Proofs of thinking, and blocks, in messages before this one, of the same turn."""
     lone: set[int] = set()
-    for message in conversation.messages:
-        found = _find_kept(message, before, kept, facts)
+    for message, turn in _with_turns_before(conversation):
+        found = _find_kept(message, turn, kept, facts)
         thinking = _thinking(found, facts)
         if thinking and messages and _is_nothing_but_copy(messages[-1], _words(thinking)):
             messages.pop()
-        messages.append(_restore(message, before, kept, facts, takes_pieces, brought=brought) if found else message)
+        messages.append(_restore(message, turn, kept, facts, takes_pieces, brought=brought) if found else message)
         if _is_model(message):
             brought |= proofs_of(messages[-1].parts)
         else:
@@ -155,7 +200,6 @@ def restore_reasoning(conversation: Conversation, client: str, kept: Mapping[str
             notes.append(_note(message, messages[-1]))
             if all(type(part) is Opaque for part in messages[-1].parts):
                 lone.add(id(messages[-1]))
-        before = message
     if lone:
         messages = [one for _, turn in groupby(messages, _is_model) for one in _join(turn, lone)]
     same = len(messages) == len(conversation.messages) and all(map(is_, messages, conversation.messages))
@@ -253,13 +297,12 @@ kept_reasoning = report_only(
 )
 
 
-def _find_kept(
-    message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts
-) -> list[KeptParts]:
+def _find_kept(message: Message, turn: FindTurn, kept: Mapping[str, KeptParts], facts: Facts) -> list[KeptParts]:
     """What was kept for a turn of the model."""
-    if message.role is not Role.ASSISTANT:
+    if not _is_model(message):
         return []
-    return [kept[key] for key in _keys_of(message, before, facts) if key in kept]
+    found = _keys_of(message, turn, _find_calls(message, turn, kept), facts)
+    return [kept[key] for key in dict.fromkeys(found) if key in kept]
 
 
 def _words(thinking: list[Reasoning]) -> str:
@@ -273,7 +316,7 @@ def _is_nothing_but_copy(message: Message, words: str) -> bool:
 
 def _restore(
     message: Message,
-    before: Message | None,
+    turn: FindTurn,
     kept: Mapping[str, KeptParts],
     facts: Facts,
     takes_pieces: bool,
@@ -282,12 +325,12 @@ def _restore(
 ) -> Message:
     """`takes_pieces`: thinking that the client brought back in pieces goes out in them. `brought`: the proofs of
     thinking, and the blocks, that stand before it in the same turn."""
-    found = _find_kept(message, before, kept, facts)
-    of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
-    held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
+    found = _find_kept(message, turn, kept, facts)
+    of_words = kept.get(_words_key(message, turn), ()) if _signs_words(message, facts) else ()
     parts = _complete(message.parts, found)
     last = next((part for part in reversed(parts) if type(part) is Text and not part.blank), None)
-    signed = [_sign(part, held, of_words if part is last else (), facts) for part in parts]
+    held = {id(last): next(_states(of_words, facts), None), **_states_of_calls(message, turn, kept, facts)}
+    signed = [_sign(part, held.get(id(part))) for part in parts]
     parts = _without_twins(signed)
     thinking = [part for part in _thinking(found, facts) if part.state is None or proof_of(part.state) not in brought]
     parts = _with_thinking(parts, thinking, facts.reasoning_field, takes_pieces)
@@ -464,12 +507,23 @@ def _thinking(found: list[KeptParts], facts: Facts) -> list[Reasoning]:
     ]
 
 
-def _sign(part: Part, kept: Mapping[str, KeptParts], of_words: KeptParts, facts: Facts) -> Part:
-    if not isinstance(part, (Call, Text)) or part.signature is not None:
+def _states_of_calls(
+    message: Message, turn: FindTurn, kept: Mapping[str, KeptParts], facts: Facts
+) -> dict[int, Opaque | None]:
+    """The state of each call. Calls that nothing tells apart have theirs in their order."""
+    calls, keys = [part for part in message.parts if type(part) is Call], _find_calls(message, turn, kept)
+    states = {key: _states(kept.get(key, ()), facts) for key in keys}
+    return {id(call): next(states[key], None) for call, key in zip(calls, keys, strict=True)}
+
+
+def _states(held: KeptParts, facts: Facts) -> Iterator[Opaque]:
+    return (state for state in held if isinstance(state, Opaque) and fits(state, facts))
+
+
+def _sign(part: Part, state: Opaque | None) -> Part:
+    if state is None or not isinstance(part, (Call, Text)) or part.signature is not None:
         return part
-    held = kept.get(part.id, ()) if isinstance(part, Call) else of_words
-    states = [state for state in held if isinstance(state, Opaque) and fits(state, facts)]
-    return replace(part, signature=states[0]) if states else part
+    return replace(part, signature=state)
 
 
 def pack(parts: KeptParts) -> bytes:
