@@ -47,20 +47,17 @@ class BinaryFrame(msgspec.Struct, frozen=True, gc=False):
         return found if isinstance(found, str) else ""
 
 
-class EventStreamDecoder:
+class EventStreamDecoder(msgspec.Struct, eq=False):
     """Decodes bytes into frames, in chunks of any size.
 
     It holds only the unfinished frame. `fault` says what is wrong with the bytes: then nothing after them can be read,
     and all further input is ignored.
     """
 
-    __slots__ = ("_block", "_headers", "_held", "fault")
-
-    def __init__(self) -> None:
-        self._held = bytearray()
-        self._block = b""
-        self._headers: Mapping[str, HeaderValue] = {}
-        self.fault = ""
+    _held: bytearray = msgspec.field(default_factory=bytearray)
+    _block: bytes = b""
+    _headers: Mapping[str, HeaderValue] = {}
+    fault: str = ""
 
     @property
     def is_partial(self) -> bool:

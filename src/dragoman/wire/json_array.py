@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from dragoman.wire.sse import LIMIT
 
 _TOKEN = re.compile(rb'[{}"\\]')
 
 
-class ObjectDecoder:
+class ObjectDecoder(msgspec.Struct, eq=False):
     """Splits at the outermost braces and skips everything between objects."""
 
-    __slots__ = ("_depth", "_escaped", "_held", "_quoted", "_size", "limit", "overflowed")
-
-    def __init__(self, limit: int = LIMIT) -> None:
-        self.limit = limit
-        self.overflowed = False
-        self._held: list[bytes] = []
-        self._size = 0
-        self._depth = 0
-        self._quoted = False
-        self._escaped = -1
+    limit: int = LIMIT
+    overflowed: bool = False
+    _held: list[bytes] = []
+    _size: int = 0
+    _depth: int = 0
+    _quoted: bool = False
+    _escaped: int = -1
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The objects that are complete with this chunk. Every byte is looked at once, whatever the cut."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from dragoman.wire.sse import BOM, LIMIT
 
 
-class NdjsonDecoder:
+class NdjsonDecoder(msgspec.Struct, eq=False):
     """Decodes bytes into non-empty lines. It sets `overflowed` if a line exceeds the limit."""
 
-    __slots__ = ("_tail", "limit", "overflowed")
-
-    def __init__(self, limit: int = LIMIT) -> None:
-        self.limit = limit
-        self.overflowed = False
-        self._tail = bytearray()
+    limit: int = LIMIT
+    overflowed: bool = False
+    _tail: bytearray = msgspec.field(default_factory=bytearray)
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that are complete with this chunk."""

@@ -33,7 +33,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
         return self.data.startswith(b"[DONE]") and self.data.rstrip() == b"[DONE]"
 
 
-class SseDecoder:
+class SseDecoder(msgspec.Struct, eq=False):
     """Decodes bytes into frames, in chunks of any size.
 
     It holds only the unfinished line and the unfinished frame. If these exceed the limit, it sets `overflowed`, drops
@@ -44,22 +44,16 @@ class SseDecoder:
     Bytes are searched with `find`: `in` raises and forgets an error each time, and takes twice as long.
     """
 
-    __slots__ = (
-        *("_after_cr", "_data", "_event", "_idle", "_separator"),
-        *("_started", "_tail", "limit", "overflowed", "stray"),
-    )
-
-    def __init__(self, limit: int = LIMIT, line_separator: bytes = b"\n") -> None:
-        self.limit = limit
-        self._separator = line_separator
-        self.overflowed = False
-        self.stray = bytearray()
-        self._tail = bytearray()
-        self._data: bytearray | None = None
-        self._event = b""
-        self._started = False
-        self._idle = False
-        self._after_cr = False
+    limit: int = LIMIT
+    line_separator: bytes = b"\n"
+    overflowed: bool = False
+    stray: bytearray = msgspec.field(default_factory=bytearray)
+    _tail: bytearray = msgspec.field(default_factory=bytearray)
+    _data: bytearray | None = None
+    _event: bytes = b""
+    _started: bool = False
+    _idle: bool = False
+    _after_cr: bool = False
 
     @property
     def held(self) -> int:
@@ -162,7 +156,7 @@ class SseDecoder:
             if self._data is None:
                 self._data = bytearray(value)
             else:  # a list of lines would take fifty times as much for each
-                self._data += self._separator + value
+                self._data += self.line_separator + value
         elif name == b"event":
             self._event = value
         elif name not in (b"id", b"retry") and len(self.stray) < _STRAY_LIMIT:

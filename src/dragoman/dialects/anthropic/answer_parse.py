@@ -98,26 +98,20 @@ class _OpenBlock(msgspec.Struct, eq=False):
     fragments: list[str] = []
 
 
-class AnthropicAnswerParser:
+class AnthropicAnswerParser(msgspec.Struct, eq=False):
     """An answer on its way in: the open blocks, the usage so far and the number of parts."""
 
-    __slots__ = (
-        *("_blocks", "_called", "_counter", "_id", "_late"),
-        *("_parts", "_seed", "_stopped", "begun", "origin", "over"),
-    )
-
-    def __init__(self, origin: Origin, seed: str = "") -> None:
-        self.origin = origin
-        self._seed = seed
-        self.begun = False
-        self.over = False
-        self._blocks: dict[int, _OpenBlock] = {}
-        self._counter = UsageCounter()
-        self._id = ""
-        self._late: dict[str, Json] = {}
-        self._parts = 0
-        self._called = False
-        self._stopped = False
+    origin: Origin
+    _seed: str = ""
+    begun: bool = False
+    over: bool = False
+    _blocks: dict[int, _OpenBlock] = {}
+    _counter: UsageCounter = msgspec.field(default_factory=lambda: UsageCounter())
+    _id: str = ""
+    _late: dict[str, Json] = {}
+    _parts: int = 0
+    _called: bool = False
+    _stopped: bool = False
 
     def start(self, message: Mapping[str, Raw], out: list[events.Event]) -> None:
         """What a message says of itself. Members that a stream sends at its end are kept for the stop."""

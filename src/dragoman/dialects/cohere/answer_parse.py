@@ -114,20 +114,17 @@ _NO_ARGUMENTS = quote("{}")
 _SILENT = (b'"null"', EMPTY)
 
 
-class CohereAnswerParser:
+class CohereAnswerParser(msgspec.Struct, eq=False):
     """An answer on its way in: its parts by kind and number, the open calls, and whether it is over."""
 
-    __slots__ = ("_calls", "_id", "_parts", "_seed", "_text_part", "begun", "origin", "over")
-
-    def __init__(self, origin: Origin, seed: str = "") -> None:
-        self.origin = origin
-        self.begun = False
-        self.over = False
-        self._seed = seed
-        self._id = ""
-        self._parts: dict[tuple[str, int], int] = {}
-        self._calls: dict[int, bool] = {}
-        self._text_part = -1
+    origin: Origin
+    _seed: str = ""
+    begun: bool = False
+    over: bool = False
+    _id: str = ""
+    _parts: dict[tuple[str, int], int] = {}
+    _calls: dict[int, bool] = {}
+    _text_part: int = -1
 
     def start(self, identity: str, others: Mapping[str, Json], out: list[events.Event]) -> None:
         self.begun = True

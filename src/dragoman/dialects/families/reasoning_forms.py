@@ -164,14 +164,11 @@ def entry_type(field: str) -> str:
     return SUMMARY if field in (SUMMARY, "summary") else TEXT
 
 
-class ThinkTags:
+class ThinkTags(msgspec.Struct, eq=False):
     """Splits a growing text into reasoning and answer. Only a text that begins with the tag holds reasoning."""
 
-    __slots__ = ("_held", "_state")
-
-    def __init__(self) -> None:
-        self._state = "before"
-        self._held = ""
+    _state: str = "before"
+    _held: str = ""
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
         """The pieces in order; True for reasoning."""

@@ -37,28 +37,22 @@ def render_stop(reason: Stop, word: str) -> str:
     return word if same else _WORDS[reason]
 
 
-class _CandidateBuilder:
+class _CandidateBuilder(msgspec.Struct, eq=False):
     """What is unfinished in one candidate."""
 
-    __slots__ = (
-        *("call", "carriers", "citations", "fragments", "held", "kind"),
-        *("media", "part", "releasing", "signature", "size", "stop", "written"),
-    )
-
-    def __init__(self) -> None:
-        self.part = -1
-        self.written = -1
-        self.kind: type[events.Event] | None = None
-        self.call: events.CallStarted | None = None
-        self.fragments: list[bytes] = []
-        self.signature = b""
-        self.media: list[events.MediaDelta] = []
-        self.held = HeldEvents()
-        self.releasing = False
-        self.size = 0
-        self.citations: list[Json] = []
-        self.carriers: list[Json] = []
-        self.stop: events.Stopped | None = None
+    part: int = -1
+    written: int = -1
+    kind: type[events.Event] | None = None
+    call: events.CallStarted | None = None
+    fragments: list[bytes] = []
+    signature: bytes = b""
+    media: list[events.MediaDelta] = []
+    held: HeldEvents = msgspec.field(default_factory=HeldEvents)
+    releasing: bool = False
+    size: int = 0
+    citations: list[Json] = []
+    carriers: list[Json] = []
+    stop: events.Stopped | None = None
 
 
 class PartBuilder:

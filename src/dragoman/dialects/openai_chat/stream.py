@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.collect import merge_usage
@@ -93,28 +94,22 @@ class ChatStreamParser(OpenAiStreamParser[answer_parse.ChatAnswerParser]):
             super()._end(out)
 
 
-class _RenderedChoice:
+class _RenderedChoice(msgspec.Struct, eq=False):
     """What has been rendered of one choice."""
 
-    __slots__ = (
-        *("begun", "calls", "images", "lead", "notes", "opening"),
-        *("reasonings", "refused", "signed", "stopped", "text_part"),
-    )
-
-    def __init__(self, lead: bytes, opening: bytes) -> None:
-        self.lead = lead
-        self.opening = opening
-        self.begun = False
-        self.stopped = False
-        self.refused = False
-        self.signed = False
-        self.text_part = -1
-        self.calls: dict[int, tuple[int, bool, bool]] = {}
-        self.reasonings: dict[int, tuple[int, str]] = {}
-        """The number of an entry, and the type as which its text was told; empty if it has no text."""
-        self.images = 0
-        self.notes = 0
-        """How many annotations were told."""
+    lead: bytes
+    opening: bytes
+    begun: bool = False
+    stopped: bool = False
+    refused: bool = False
+    signed: bool = False
+    text_part: int = -1
+    calls: dict[int, tuple[int, bool, bool]] = {}
+    reasonings: dict[int, tuple[int, str]] = {}
+    """The number of an entry, and the type as which its text was told; empty if it has no text."""
+    images: int = 0
+    notes: int = 0
+    """How many annotations were told."""
 
 
 class ChatStreamRenderer(StreamOutput):

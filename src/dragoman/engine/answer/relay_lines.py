@@ -21,19 +21,16 @@ _check_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
-class RelayLines:
+class RelayLines(msgspec.Struct, eq=False):
     """Between the provider's bytes and the client. `redact` takes secrets out, `rewrite` writes lines that clients
     misread, `skipped` counts unreadable lines."""
 
-    __slots__ = ("_halves", "_held", "_open", "_redact", "_rewrite", "skipped")
-
-    def __init__(self, redact: Callable[[bytes], bytes] | None, rewrite: ChunkRewrite | None = None) -> None:
-        self._redact = redact
-        self._rewrite = rewrite
-        self._halves = HalfPairs()
-        self._held = b""
-        self._open = False
-        self.skipped = 0
+    _redact: Callable[[bytes], bytes] | None
+    _rewrite: ChunkRewrite | None = None
+    _halves: HalfPairs = msgspec.field(default_factory=HalfPairs)
+    _held: bytes = b""
+    _open: bool = False
+    skipped: int = 0
 
     def feed(self, data: bytes) -> bytes:
         """The lines that are complete."""

@@ -55,34 +55,26 @@ _FAILURES, _PAUSE = 1, 3600.0
 _LONGEST_NAME = 200
 
 
-class ServerProbes:
+class ServerProbes(msgspec.Struct, eq=False):
     """Begins probes, and keeps what they find."""
 
-    def __init__(
-        self,
-        records: LessonRecords,
-        leases: Leases,
-        *,
-        models: LiveModels,
-        connect: Callable[[HttpDestination], Transport],
-        sign: Callable[[HttpDestination], tuple[tuple[str, str], ...]],
-        redact: Callable[[str], str],
-        log: Callable[[LogLevel, dict[str, Any]], None],
-    ) -> None:
-        """`connect` and `sign`: the connections and the headers for a server. `redact` takes secrets out of what
-        servers say."""
-        self._models = models
-        self._connect = connect
-        self._sign = sign
-        self._log = log
-        self._records = records
-        self._leases = leases
-        self._holder = uuid4().hex
-        self._redact = redact
-        self.budget = _BUDGET
-        self.look_seconds = LOOK_SECONDS
-        self._tasks = BackgroundTasks(_AT_ONCE, CircuitBreaker(_FAILURES, _PAUSE))
-        self._looked: dict[str, float] = {}
+    records: LessonRecords
+    leases: Leases
+    models: LiveModels
+    connect: Callable[[HttpDestination], Transport]
+    """The connections to a server."""
+    sign: Callable[[HttpDestination], tuple[tuple[str, str], ...]]
+    """The headers for it."""
+    redact: Callable[[str], str]
+    """Takes secrets out of what it says."""
+    log: Callable[[LogLevel, dict[str, Any]], None]
+    budget: ProbeBudget = _BUDGET
+    look_seconds: float = LOOK_SECONDS
+    _holder: str = msgspec.field(default_factory=lambda: uuid4().hex)
+    _tasks: BackgroundTasks = msgspec.field(
+        default_factory=lambda: BackgroundTasks(_AT_ONCE, CircuitBreaker(_FAILURES, _PAUSE))
+    )
+    _looked: dict[str, float] = {}
 
     def note_use(self, destination: HttpDestination) -> None:
         """Somebody sends a request there. Never waits."""
@@ -109,11 +101,11 @@ class ServerProbes:
                 await self._find_out(destination, mark, source)
         except Exception as fault:  # nobody waits for this task, so nobody else would tell
             self._tasks.breaker.failed(destination.name)
-            trace = self._redact("".join(traceback.format_exception(fault)))
-            self._log(LogLevel.ERROR, {"event": "crash", "error": trace})
+            trace = self.redact("".join(traceback.format_exception(fault)))
+            self.log(LogLevel.ERROR, {"event": "crash", "error": trace})
 
     def _is_known(self, destination: HttpDestination, mark: str) -> bool:
-        known = next((one for one in self._records.find(destination.name) if one.name == PROBE), None)
+        known = next((one for one in self.records.find(destination.name) if one.name == PROBE), None)
         return known is not None and known.request_id == mark
 
     async def _find_out(self, destination: HttpDestination, mark: str, source: TemplateSource | None) -> None:
@@ -122,13 +114,13 @@ class ServerProbes:
         The lease is not given up at the end, so that nobody asks again before the others see what was found.
         """
         lease = f"{PROBE} {destination.name}"
-        if not await self._leases.take(lease, self._holder, self.budget.seconds + _LEASE_MARGIN):
+        if not await self.leases.take(lease, self._holder, self.budget.seconds + _LEASE_MARGIN):
             self._looked[destination.name] = time.monotonic() + min(self.look_seconds, _OTHERS_SECONDS)
             return
         try:
             await self._keep(destination, mark, await self._find(destination, source))
         except BaseException:
-            await self._leases.release(lease)
+            await self.leases.release(lease)
             raise
 
     async def _template(self, destination: HttpDestination) -> TemplateSource | None:
@@ -138,12 +130,12 @@ class ServerProbes:
             return None
         from dragoman.probe.live.server_template import find_template
 
-        headers, transport = self._sign(destination), self._connect(destination)
+        headers, transport = self.sign(destination), self.connect(destination)
         return await find_template(destination.base_url, destination.target.model, headers, transport, _FIND_SECONDS)
 
     async def _mark(self, destination: HttpDestination, template: str) -> str:
         """What tells one state of a server from another: its models, what it says about this one, and the template."""
-        entries = await self._models.entries(destination, self._connect(destination))
+        entries = await self.models.entries(destination, self.connect(destination))
         entry = {name: value for name, value in entries.get(destination.target.model, {}).items() if name != "created"}
         stated = msgspec.json.encode((sorted(entries), entry, template), order="sorted")
         return f"{PROBE}-{sha256(stated).hexdigest()[:16]}"
@@ -161,7 +153,7 @@ class ServerProbes:
 
     async def _keep(self, destination: HttpDestination, mark: str, asked: AskedServer) -> None:
         line = {"event": "probe", "target": destination.name, "requests": asked.requests, "facts": asked.facts}
-        self._log(LogLevel.INFO, {**line, "by": asked.by, "ended": asked.ended})
+        self.log(LogLevel.INFO, {**line, "by": asked.by, "ended": asked.ended})
         if not asked.facts:
             self._tasks.breaker.failed(destination.name)
             return
@@ -175,10 +167,10 @@ class ServerProbes:
             learnt=now,
             expires=now + (KEPT_IN_PART if asked.ended else KEPT_SECONDS),
         )
-        await self._records.put(record)
-        await self._records.forget(destination.name + REFUSALS)
+        await self.records.put(record)
+        await self.records.forget(destination.name + REFUSALS)
         for one in _refusals(record, asked):
-            await self._records.put(one)
+            await self.records.put(one)
 
     async def _ask(self, destination: HttpDestination) -> AskedServer:
         # Loaded with the first use, as the others above: most gateways know all their servers.
@@ -192,8 +184,8 @@ class ServerProbes:
             return AskedServer({}, (), FoundBy.ASKED, ended=f"nothing is asked in {destination.target.dialect}")
         asked = asked_dialect(destination.target.dialect)
         path = asked.dialect.request_path(RenderOptions(model, False), "")
-        server = ProbedServer(destination.url(path), model, self._sign(destination), asked)
-        return await ask_server(server, self._connect(destination), self.budget, self._redact)
+        server = ProbedServer(destination.url(path), model, self.sign(destination), asked)
+        return await ask_server(server, self.connect(destination), self.budget, self.redact)
 
 
 def _refusals(record: LessonRecord, asked: AskedServer) -> Iterator[LessonRecord]:

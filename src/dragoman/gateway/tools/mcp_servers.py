@@ -68,14 +68,11 @@ class CalledTool(msgspec.Struct, frozen=True):
     media: tuple[Media, ...] = ()
 
 
-class _Place:
+class _Place(msgspec.Struct, eq=False):
     """Where the connection of one key to one server is, once it is open."""
 
-    __slots__ = ("connection", "lock")
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.connection: McpConnection | None = None
+    lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    connection: McpConnection | None = None
 
     @property
     def free(self) -> bool:

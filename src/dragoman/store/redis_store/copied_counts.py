@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import MANY_KEYS, MINUTE, Bucket, Tally, oldest_slice
@@ -40,17 +42,14 @@ class CountReply:
         )
 
 
-class CopiedTally:
+class CopiedTally(msgspec.Struct, eq=False):
     """The counts of one key in quarter seconds of Redis' clock, which is `ahead` of this replica's."""
 
-    __slots__ = ("ahead", "asked", "is_whole", "received", "tally")
-
-    def __init__(self) -> None:
-        self.tally = Tally()
-        self.ahead = 0.0
-        self.asked = 0.0
-        self.received = 0.0
-        self.is_whole = False
+    tally: Tally = msgspec.field(default_factory=Tally)
+    ahead: float = 0.0
+    asked: float = 0.0
+    received: float = 0.0
+    is_whole: bool = False
 
     @property
     def since(self) -> int:
