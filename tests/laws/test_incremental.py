@@ -318,6 +318,11 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
         lambda self, record, conversation, mirror: True,
     ),
     "loses entries of the report": (ContinuedRepairs, "_carry", lambda self, record, end: None),
+    "takes the entries of other settings": (
+        ContinuedRepairs,
+        "find_entries",
+        lambda self, notes: next(iter(self._entries.values()), (0, None))[1],
+    ),
     "takes other messages for known ones": (
         continued_repairs,
         "_with_known",
@@ -326,8 +331,8 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "overlooks the order of roles": (continued_repairs, "observe_roles", lambda codes: 0),
     "writes what was written before": (
         rendering,
-        "_find_written",
-        lambda written, messages, originals: written.marks[-1] if written.marks else (0, 0),
+        "_count_marks",
+        lambda written, messages, originals: len(written.marks),
     ),
     "takes every message for one that was sent": (
         session_turns,

@@ -76,6 +76,8 @@ class KnownBeginning(msgspec.Struct):
     """Parts of all messages of the list."""
     codes: str = ""
     """The letters of all messages, as `observe_roles` has them."""
+    top: object = None
+    """What stands around the list in the body: the same object as on the turn before, if it is the same text."""
     made: Mapping[Any, Any] = {}
     """What was made of the messages on the turn before, by keys of those who made it."""
 

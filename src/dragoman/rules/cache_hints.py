@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation.bounded_cache import IdentityCache
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import CacheHint, Media, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
@@ -30,12 +33,16 @@ def hints_of(conversation: Conversation) -> list[CacheHint]:
     return [hint for hint in found if hint is not None]
 
 
+def _find_any_hint(tools: tuple[Tool | NativeTool, ...]) -> tuple[bool]:
+    return (any(tool.hint is not None for tool in tools),)
+
+
+_have_hints: Callable[[tuple[Tool | NativeTool, ...]], tuple[bool]] = IdentityCache(_find_any_hint)
+
+
 def have_hints(tools: tuple[Tool | NativeTool, ...]) -> bool:
-    """Whether one of the tools has a hint. An agent has dozens, and few have hints."""
-    for tool in tools:  # noqa: SIM110  a generator costs twice as much
-        if tool.hint is not None:
-            return True
-    return False
+    """Whether one of the tools has a hint. An agent has dozens, the same on every turn."""
+    return _have_hints(tools)[0]
 
 
 def with_breakpoint(result: Result) -> Result:

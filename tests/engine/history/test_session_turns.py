@@ -13,7 +13,14 @@ from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.history import session_turns
-from dragoman.engine.history.session_turns import CacheOutcome, SessionTurns, blame, find_break, price_of
+from dragoman.engine.history.session_turns import (
+    CacheOutcome,
+    SessionTurns,
+    blame,
+    find_break,
+    is_sent_as_it_came,
+    price_of,
+)
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapt import BUILTIN, read
@@ -22,6 +29,12 @@ from dragoman.profiles.prices import TokenPrice
 OPUS, GPT = "anthropic/claude-opus-4-1", "openai/gpt-4o"
 PRICE = TokenPrice(3, 15, 0.3, 3.75)
 SYSTEM = {"role": "system", "content": "Be careful. " * 100}
+
+
+_STRICT = {
+    "type": "function",
+    "function": {"name": "look", "strict": True, "parameters": {"type": "object", "properties": {"a": {"const": 1}}}},
+}
 
 
 def turns(count: int, words: str = "Some words about tiles. ") -> list[dict[str, Any]]:
@@ -94,6 +107,25 @@ def test_a_setting_is_not_blamed_for_what_a_message_does() -> None:
     assert [one.at for one in request.changes if one.rule == "refused-setting"] == ["/chat_id"]
     (told,) = session.report(request)
     assert told.startswith("late-system /messages/15: ")
+
+
+@pytest.mark.parametrize(
+    ("more", "late", "as_it_came"),
+    [
+        ({}, None, True),
+        ({"chat_id": "a"}, None, True),
+        ({}, {"role": "system", "content": "Be brief."}, False),
+        ({"chat_id": "a"}, {"role": "system", "content": "Be brief."}, False),
+        ({"chat_id": "a", "tools": [_STRICT]}, None, False),
+    ],
+)
+def test_settings_are_no_part_of_what_is_sent_as_it_came(
+    more: dict[str, Any], late: dict[str, Any] | None, as_it_came: bool
+) -> None:
+    said = turns(2) if late is None else [*turns(2), {"role": "assistant", "content": "Yes."}, late]
+    request = compiled(asked(said, **more))
+    assert is_sent_as_it_came(request) is as_it_came
+    assert any(one.at == "/chat_id" for one in request.changes) is ("chat_id" in more)
 
 
 def test_a_client_that_changes_its_system_text_is_named_before_a_change_of_ours() -> None:

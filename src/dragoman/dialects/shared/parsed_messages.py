@@ -141,40 +141,35 @@ class ParsedList(msgspec.Struct):
         self, reading: ListReading, opening: Sequence[ObservedMessage]
     ) -> tuple[tuple[Message, ...], int]:
         """What `finish` returns, with what was read before, and with checkpoints for the next list."""
-        start, known = reading.start, reading.known
-        seen, asked, parts = start.traits, start.asked, start.parts
+        start, known, new_codes = reading.start, reading.known, self.codes()
+        count, seen, asked, parts = start.count, start.traits, start.asked, start.parts
         messages, ids = list[Message](), known.ids[: start.calls]
-        last = known.messages[start.count - 1] if start.count else None
+        last, before = (known.messages[count - 1], known.codes[count - 1]) if count else (None, "")
         checkpoints = known.checkpoints[: reading.place + 1]
-        before = known.codes[start.count - 1 : start.count]
         late = len(self.messages) - _LATE
         for at, one in enumerate(self.messages):
-            code = one.code
+            code, message = one.code, one.message
             if code not in _MODEL or before in _MODEL_OR_NONE:
                 pass
-            elif (at > late or at % _EACH < 2) and last is not None and _is_apart(last, one.message, start):
-                checkpoints.append(Checkpoint(one.message.at, start.count + at, seen, len(ids), parts, asked))
-            before = code
+            elif (at > late or at % _EACH < 2) and last is not None and _is_apart(last, message, start):
+                checkpoints.append(Checkpoint(message.at, count + at, seen, len(ids), parts, asked))
+            before, last = code, message
             seen |= one.traits
             if code == CALLING:
                 asked = one.ids
                 ids += asked
             elif code == "t" and one.ids != asked:
                 seen |= traits.UNPAIRED
-            last = one.message
-            messages.append(last)
-            parts += len(last.parts)
+            messages.append(message)
+            parts += len(message.parts)
         if last is not None and before not in _MODEL_OR_NONE and start.item < self.end == last.at + last.span:
-            checkpoints.append(Checkpoint(self.end, start.count + len(messages), seen, len(ids), parts, asked))
-        new_codes = "".join([one.code for one in self.messages])
-        codes = known.codes[: start.count] + new_codes
-        shaped, shape = (known.shaped, known.shape) if known.shaped <= start.count else (0, "")
-        shape = without_rounds(shape + codes[shaped : start.count])
-        all_messages = known.messages[: start.count] + tuple(messages)
+            checkpoints.append(Checkpoint(self.end, count + len(messages), seen, len(ids), parts, asked))
+        codes = known.codes[:count] + new_codes
+        shaped, shape = (known.shaped, known.shape) if known.shaped <= count else (0, "")
+        shape = without_rounds(shape + codes[shaped:count])
+        all_messages = known.messages[:count] + tuple(messages)
         id_traits = observe_ids(ids) if known.odd_ids else _observe_more_ids(ids, start.calls, known)
-        goes_on = not start.count or new_codes[:1] in _MODEL
-        if self.alone and goes_on and not self.misses:
-            odd = id_traits != 0
+        if self.alone and not self.misses and (not count or new_codes[:1] in _MODEL):
             reading.done = ReadList(
                 all_messages,
                 codes,
@@ -182,14 +177,17 @@ class ParsedList(msgspec.Struct):
                 all_ids=known.all_ids,
                 checkpoints=checkpoints,
                 parts=parts,
-                odd_ids=odd,
+                odd_ids=id_traits != 0,
                 shape=shape,
-                shaped=start.count,
+                shaped=count,
             )
+        seen |= traits.ALWAYS | id_traits
+        if not opening:
+            return all_messages, seen | observe_roles(shape + new_codes)
         for one in opening:
             seen |= one.traits
-        seen |= traits.ALWAYS | id_traits | observe_roles("".join([one.code for one in opening]) + shape + new_codes)
-        return tuple([one.message for one in opening]) + all_messages, seen
+        seen |= observe_roles("".join([one.code for one in opening]) + shape + new_codes)
+        return (*[one.message for one in opening], *all_messages), seen
 
 
 ParseItem = Callable[[Json, int], Sequence[ObservedMessage] | None]

@@ -117,35 +117,36 @@ def _render_on(
     originals: tuple[Message, ...] = (),
 ) -> list[bytes | memoryview]:
     """The items of the messages, with commas between them. What was written on the turn before is copied."""
-    start, pieces = _find_written(written, messages, originals)
+    marks = list(written.marks[: _count_marks(written, messages, originals)])
+    start, pieces = marks[-1] if marks else (0, 0)
     texts = list(written.texts[:pieces])
-    marks = [mark for mark in written.marks if mark[0] <= start]
-    if len(texts) > _MANY and marks and (first := marks[0][1]) > 1:
+    length = written.length if pieces == len(written.texts) else sum(map(len, texts))
+    if pieces > _MANY and (first := marks[0][1]) > 1:
         texts[:first] = [b"".join(texts[:first])]
         marks = [(count, piece - first + 1) for count, piece in marks]
     for stop in (*_find_last_turns(messages, start), len(messages)):
         out: Pieces = []
         write(start, stop, out)
         texts.append(b"".join(out))
+        length += len(texts[-1])
         marks.append((stop, len(texts)))
         start = stop
-    written.messages, written.originals, written.length = messages, originals, sum(map(len, texts))
+    written.messages, written.originals, written.length = messages, originals, length
     written.texts, written.marks = tuple(texts), tuple(marks[-_LAST_TURNS - 1 :])
     if not texts[0]:
         texts = [text for text in texts if text] or [b""]
     return [memoryview(texts[0])[1:], *texts[1:]]
 
 
-def _find_written(
-    written: WrittenList, messages: tuple[Message, ...], originals: tuple[Message, ...]
-) -> tuple[int, int]:
-    """How many messages at the beginning were written before, and in how many pieces."""
-    before = written.messages
-    for count, pieces in reversed(written.marks):
+def _count_marks(written: WrittenList, messages: tuple[Message, ...], originals: tuple[Message, ...]) -> int:
+    """How many marks there are up to the last one before which everything was written before."""
+    before, marks = written.messages, written.marks
+    for number in range(len(marks), 0, -1):
+        count = marks[number - 1][0]
         if count < len(messages) and messages[count - 1] is before[count - 1] and _begins_turn(messages, count):
             same = count <= written.same or all(map(is_, messages[:count], before))
-            return (count, pieces) if same and _have_same_sources(written, messages, originals, count) else (0, 0)
-    return 0, 0
+            return number if same and _have_same_sources(written, messages, originals, count) else 0
+    return 0
 
 
 def _have_same_sources(

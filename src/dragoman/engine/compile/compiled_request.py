@@ -51,6 +51,8 @@ class CompiledRequest(msgspec.Struct, frozen=True, dict=True):
     """Tools of a provider that the target lacks, and that a gateway could run (internal)."""
     added_members: Collection[str] = ()
     """Members of the body that the profile adds (internal)."""
+    changes_beside: int = 0
+    """How many repairs are of neither messages nor tools (internal)."""
     has_native_tools: bool = False
     """Some tools are those of a provider (internal)."""
 

@@ -5,6 +5,7 @@ Pure: the same request, target, options and kept state give the same bytes and t
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -155,14 +156,15 @@ class _Compilation:
     """A request on its way to one target: what it has become so far, what was changed, and what its answer must undo.
 
     `heaviest`: the heaviest loss so far. `same`: the client speaks the target's dialect. `seen`: the traits of the
-    messages before the rules run. `media_to_fetch`: URLs of media that the target cannot fetch. `context`: what the
-    rules are given, that of the plan and what only this request tells them. `put_back`: thinking that was kept for the
-    client.
+    messages before the rules run. `beside`: how many repairs were of neither messages nor tools. `media_to_fetch`: URLs
+    of media that the target cannot fetch. `context`: what the rules are given, that of the plan and what only this
+    request tells them. `put_back`: thinking that was kept for the client.
     """
 
     __slots__ = (
         "_report",
         "ask",
+        "beside",
         "changes",
         "context",
         "continued",
@@ -216,6 +218,7 @@ class _Compilation:
         self.changes = body_repairs(ask) if ask.repairs or ask.wrapper is not None else []
         self.undo = NOTHING_TO_UNDO
         self.heaviest = _NO_LOSS
+        self.beside = 0
         self.seen = 0
         self.has_native_tools = False
         self.media_to_fetch: tuple[str, ...] = ()
@@ -293,12 +296,12 @@ class _Compilation:
         self._find_needs(seen, top.traits)
         stop_after = self.options.stop_after
         end = steps.count_until(stop_after) if stop_after else len(steps.rules)
-        left, begin = iter(steps.steps[seen | top.traits, top.idle]), 0
+        left = iter(steps.steps[seen | top.traits, top.idle])
         continued = self.continued
         while (step := next(left, None)) is not None:
             place, rule, bit = step
-            if place < begin or place >= end:
-                continue
+            if place >= end:
+                break
             if bit:
                 done = top.repair(rule, bit, conversation, context)
             elif continued is None:
@@ -312,7 +315,8 @@ class _Compilation:
             conversation = done.conversation
             top = steps.tops.of(conversation)
             # What was changed may call for other rules, of those that follow.
-            left, begin = iter(steps.steps[seen | top.traits, top.idle]), place + 1
+            called = steps.steps[seen | top.traits, top.idle]
+            left = iter(called[bisect_left(called, (place + 1,)) :])
         if conversation.near_misses and self.same:
             done = report_written(self.ask.conversation, conversation)
             self._enter(off_schema, done.notes)
@@ -356,13 +360,19 @@ class _Compilation:
             self._enter(rule, notes)
             continued.note(place, before, messages, (notes, self.changes[entered:]), seen)
         else:
-            self._enter(rule, notes)
+            known = None if continued is None or not bit else continued.find_entries(done.notes)
+            self._enter(rule, notes, known)
+            if continued is not None and bit:
+                continued.keep_entries(done.notes, self.changes[entered:])
+            if messages is before.messages and done.conversation.tools is before.tools:
+                self.beside += sum([change.kind != "added" for change in self.changes[entered:]])
         if done.undo is not NOTHING_TO_UNDO:
             self.undo = self.undo.then(done.undo)
         return seen
 
-    def _enter(self, rule: Rule, notes: Sequence[Note]) -> None:
-        """Enter what a rule did into the report. Raises RepairRefused if the caller does not want it."""
+    def _enter(self, rule: Rule, notes: Sequence[Note], known: Sequence[Change] | None = None) -> None:
+        """Enter what a rule did into the report. Raises RepairRefused if the caller does not want it. `known`: the
+        entries, if they were made on the turn before."""
         if self.put_back is not None:
             notes = self.put_back.sort_out(notes)
         if not notes:
@@ -376,7 +386,7 @@ class _Compilation:
                 self.heaviest = lost
             if fails or lost > most or (not synthetic and note.kind == "synthetic"):
                 raise self._refusal(rule, note, lost > most)
-        self.changes += self._entries(rule, notes)
+        self.changes += self._entries(rule, notes) if known is None else known
 
     def _entries(self, rule: Rule, notes: Sequence[Note]) -> list[Change]:
         if self._report is None:
@@ -476,6 +486,7 @@ class _Compilation:
             facts=target.facts,
             envelope=profile.envelope,
             added_members=profile.body.add if profile.body is not None else (),
+            changes_beside=self.beside,
         )
         if self.trimmed is not None or self.cut is not None:
             request = replace(request, trimmed=self.trimmed, cut=self.cut)

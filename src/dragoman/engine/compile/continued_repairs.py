@@ -57,11 +57,16 @@ class CompiledTurn(msgspec.Struct):
     records: dict[int, RuleRecord]
     """What rules did that changed messages, by their places in the plan."""
     written: WrittenList
+    top: object = None
+    """What stood around the messages in the client's body."""
+    entries: dict[int, tuple[Sequence[Note], Sequence[Change]]] = {}
+    """The notes of rules that look at that alone, by their ids, and their entries in the report."""
     media: list[tuple[int, Media]] | None = None
     """The media in the messages, each with the number of its message; None if nobody asked."""
 
     def size(self) -> int:
         changed = sum(map(len, (record.notes for record in self.records.values())))
+        changed += sum([len(notes) for notes, _ in self.entries.values()])
         return self.written.length + 8 * len(self.messages) * (len(self.records) + 2) + 1000 * changed
 
 
@@ -72,6 +77,7 @@ class ContinuedRepairs:
         "_before",
         "_codes",
         "_count",
+        "_entries",
         "_is_open",
         "_known",
         "_looks_at_turns",
@@ -97,7 +103,8 @@ class ContinuedRepairs:
         self._passed: list[int] = [] if before is None else sorted(before.records, reverse=True)
         """Places of what rules did on the turn before, which are still to come."""
         written = WrittenList() if before is None else replace(before.written, same=0)
-        self.now = CompiledTurn(plan, messages, {}, written)
+        self.now = CompiledTurn(plan, messages, {}, written, known.top)
+        self._entries = {} if before is None or before.top is not known.top else before.entries
         self.carried: Sequence[Note] = ()
         """Notes of the last rule about what was known."""
         self.seen: int | None = None
@@ -114,7 +121,17 @@ class ContinuedRepairs:
 
     def is_worth_keeping(self) -> bool:
         """Whether there is something that the next turn can use."""
-        return bool(self.now.records or self.now.written.texts or self.now.media or self._looks_at_turns)
+        now = self.now
+        return bool(now.records or now.written.texts or now.entries or now.media or self._looks_at_turns)
+
+    def find_entries(self, notes: Sequence[Note]) -> Sequence[Change] | None:
+        """The entries of notes about what stands around the messages, if it is the same as on the turn before."""
+        known = self._entries.get(id(notes))
+        return None if known is None else known[1]
+
+    def keep_entries(self, notes: Sequence[Note], entries: Sequence[Change]) -> None:
+        """Keep the entries of such notes for the next turn."""
+        self.now.entries[id(notes)] = notes, entries
 
     def repair(self, place: int, rule: Rule, conversation: Conversation, context: Context, seen: int) -> Rewrite:
         """What a rule makes of the conversation."""
@@ -151,7 +168,10 @@ class ContinuedRepairs:
                 return Rewrite(conversation)  # what it changed on the turn before is gone
             self._carry(record, messages[count].at)
         codes = codes[:count] + codes_of(made.messages)
-        seen |= observe_messages(made.messages) & ~ORDER_AND_IDS
+        others = made.messages  # what is as it was before is in `seen`
+        if len(others) == len(rest):
+            others = tuple(compress(others, map(is_not, others, rest)))
+        seen |= observe_messages(others) & ~ORDER_AND_IDS
         if codes != self._codes:
             seen = (seen & ~_OF_ROLES) | observe_roles(codes)
         self._codes, self.seen = codes, seen

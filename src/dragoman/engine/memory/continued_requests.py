@@ -168,6 +168,7 @@ def _find_known(
         traits=start.traits,
         parts=done.parts,
         codes=codes,
+        top=kept.top,
         made=kept.made,
     )
 

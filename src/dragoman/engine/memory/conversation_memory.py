@@ -131,61 +131,34 @@ class Shelf(msgspec.Struct, eq=False):
             del self.texts[place], self.kept[place]
 
 
-class KeptConversation:
+class KeptConversation(msgspec.Struct, eq=False):
     """One conversation as it was sent last."""
 
-    __slots__ = (
-        "_text",
-        "ends",
-        "found",
-        "head",
-        "made",
-        "made_sizes",
-        "owner",
-        "read",
-        "shelf",
-        "size",
-        "tail",
-        "top",
-        "used",
-    )
-
-    def __init__(
-        self,
-        owner: str,
-        shelf: Shelf,
-        found: ReadConversation,
-        *,
-        ends: list[int],
-        head: bytes,
-        used: float,
-    ) -> None:
-        top, sent, read = found
-        self.owner = owner
-        """Whose it is."""
-        self.shelf = shelf
-        """Where it stands."""
-        self.read = read
-        """What was read of it."""
-        self.used = used
-        """When its last turn came."""
-        self.ends = ends
-        """Where the items before each checkpoint end in the text. The last ones are found when the next turn comes."""
-        self.head = head = sent.cut(0, ends[-1]) if ends and ends[-1] - len(head) > _LONG else head
-        """The beginning of the JSON text of its list of messages, which two turns had in common."""
-        self.tail = sent.cut(len(head))
-        """The rest of it."""
-        self._text: bytes | None = None
-        self.top = top
-        """What stood around it in its body."""
-        self.found: dict[Any, tuple[int, tuple[Any, ...]]] = {}
-        """What was searched for in the beginning of its text, how far, and what was found there."""
-        self.made: dict[Any, Any] = {}
-        """What was made of it, for each target."""
-        self.made_sizes: dict[Any, int] = {}
-        """Bytes of what was made."""
-        length = 3 * (len(head) + len(self.tail)) + 2 * (len(top.before) + len(top.after))
-        self.size = length + _MESSAGE_BYTES * len(read.messages)
+    owner: str
+    """Whose it is."""
+    shelf: Shelf
+    """Where it stands."""
+    top: KnownTop
+    """What stood around it in its body."""
+    read: ReadList
+    """What was read of it."""
+    used: float
+    """When its last turn came."""
+    head: bytes
+    """The beginning of the JSON text of its list of messages, which two turns had in common."""
+    tail: bytes
+    """The rest of it."""
+    ends: list[int]
+    """Where the items before each checkpoint end in the text. The last ones are found when the next turn comes."""
+    size: int
+    """Bytes that it takes, with what was made of it."""
+    found: dict[Any, tuple[int, tuple[Any, ...]]] = {}
+    """What was searched for in the beginning of its text, how far, and what was found there."""
+    made: dict[Any, Any] = {}
+    """What was made of it, for each target."""
+    made_sizes: dict[Any, int] = {}
+    """Bytes of what was made."""
+    _text: bytes | None = None
 
     @property
     def text(self) -> bytes:
@@ -328,25 +301,49 @@ class ConversationMemory:
     ) -> KeptConversation | None:
         """Remember a conversation of a caller; see there. None if it is too large, or was to be forgotten."""
         with self.lock:
-            shelf = self.shelves.get((caller.owner, dialect)) or Shelf()
-            ends, head = ([], b"") if before is None else (before.ends[: place + 1], before.head)
-            if not ends or len(head) > ends[-1]:
-                head = b""
-            one = KeptConversation(caller.owner, shelf, found, ends=ends, head=head, used=self._clock())
+            one = self._make(caller.owner, dialect, found, before, place)
             if one.size > self.budget // LARGEST_SHARE or caller.era != self._era:
                 return None
-            if before is not None and head:
-                one.found = before.found.copy()
-            if before is not None:  # what was made of it on the turn before
-                one.made, one.made_sizes = before.made.copy(), before.made_sizes.copy()
-                one.size += sum(one.made_sizes.values())
-            self.shelves[caller.owner, dialect] = shelf
             same = before is not None and len(before.read.checkpoints) - place <= _STALE and id(before) in self._kept
-            for gone in shelf.add(one, before if same else None):
+            if before is not None:  # what was made of it on the turn before, and belongs to this one if it goes
+                one.made = before.made if same else before.made.copy()
+                one.made_sizes = before.made_sizes if same else before.made_sizes.copy()
+                one.size += sum(one.made_sizes.values())
+            self.shelves[caller.owner, dialect] = one.shelf
+            for gone in one.shelf.add(one, before if same else None):
                 self._uncount(gone)
             self._kept[id(one)] = one
             self._count(one.size)
             return one
+
+    def _make(
+        self, owner: str, dialect: str, found: ReadConversation, before: KeptConversation | None, place: int
+    ) -> KeptConversation:
+        top, sent, read = found
+        shelf = self.shelves.get((owner, dialect)) or Shelf()
+        ends: list[int] = []
+        head, searched = b"", dict[Any, tuple[int, tuple[Any, ...]]]()
+        if before is not None:
+            ends = before.ends[: place + 1]
+            if ends and len(before.head) <= ends[-1]:
+                head, searched = before.head, before.found.copy()
+        if ends and ends[-1] - len(head) > _LONG:
+            head = sent.cut(0, ends[-1])
+        tail = sent.cut(len(head))
+        length = 3 * (len(head) + len(tail)) + 2 * (len(top.before) + len(top.after))
+        size = length + _MESSAGE_BYTES * len(read.messages)
+        return KeptConversation(
+            owner=owner,
+            shelf=shelf,
+            top=top,
+            read=read,
+            used=self._clock(),
+            head=head,
+            tail=tail,
+            ends=ends,
+            size=size,
+            found=searched,
+        )
 
     def keep_made(self, one: KeptConversation, key: Any, made: Any, size: int) -> None:
         """Keep what was made of a conversation, with it."""
