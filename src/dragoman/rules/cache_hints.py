@@ -22,14 +22,18 @@ _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 def hints_of(conversation: Conversation) -> list[CacheHint]:
     """All hints: of the request, of tools, messages and parts, and inside results."""
-    found = [conversation.hint, *[tool.hint for tool in conversation.tools]]
+    found = [tool.hint for tool in conversation.tools] if have_hints(conversation.tools) else []
+    found.insert(0, conversation.hint)
     for message in conversation.messages:
-        found.append(message.hint)
+        if message.hint is not None:
+            found.append(message.hint)
         for part in message.parts:
             if part.hint is not None:
                 found.append(part.hint)
             if type(part) is Result:
-                found += [inner.hint for inner in part.parts]
+                for inner in part.parts:
+                    if inner.hint is not None:
+                        found.append(inner.hint)
     return [hint for hint in found if hint is not None]
 
 

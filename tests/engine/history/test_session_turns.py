@@ -128,6 +128,15 @@ def test_settings_are_no_part_of_what_is_sent_as_it_came(
     assert any(one.at == "/chat_id" for one in request.changes) is ("chat_id" in more)
 
 
+def test_a_hint_that_is_taken_off_is_no_part_of_it_either() -> None:
+    text = {"type": "text", "text": "Begin.", "cache_control": {"type": "ephemeral"}}
+    messages = [{"role": "user", "content": [text]}]
+    ask = read({"model": "m", "max_tokens": 9, "messages": messages}, source="anthropic")
+    request = compiled(ask, GPT)
+    assert [one.rule for one in request.changes] == ["refused-hint"]
+    assert is_sent_as_it_came(request)
+
+
 def test_a_client_that_changes_its_system_text_is_named_before_a_change_of_ours() -> None:
     session, said = Session(), turns(6)
     session.answer(compiled(asked(said)), WRITTEN)

@@ -52,7 +52,7 @@ class CompiledRequest(msgspec.Struct, frozen=True, dict=True):
     added_members: Collection[str] = ()
     """Members of the body that the profile adds (internal)."""
     changes_beside: int = 0
-    """How many repairs are of neither messages nor tools (internal)."""
+    """How many repairs left messages and tools as they were, but for cache hints (internal)."""
     has_native_tools: bool = False
     """Some tools are those of a provider (internal)."""
 

@@ -156,9 +156,9 @@ class _Compilation:
     """A request on its way to one target: what it has become so far, what was changed, and what its answer must undo.
 
     `heaviest`: the heaviest loss so far. `same`: the client speaks the target's dialect. `seen`: the traits of the
-    messages before the rules run. `beside`: how many repairs were of neither messages nor tools. `media_to_fetch`: URLs
-    of media that the target cannot fetch. `context`: what the rules are given, that of the plan and what only this
-    request tells them. `put_back`: thinking that was kept for the client.
+    messages before the rules run. `beside`: how many repairs left messages and tools as they were, but for hints.
+    `media_to_fetch`: URLs of media that the target cannot fetch. `context`: what the rules are given, that of the plan
+    and what only this request tells them. `put_back`: thinking that was kept for the client.
     """
 
     __slots__ = (
@@ -364,8 +364,8 @@ class _Compilation:
             self._enter(rule, notes, known)
             if continued is not None and bit:
                 continued.keep_entries(done.notes, self.changes[entered:])
-            if messages is before.messages and done.conversation.tools is before.tools:
-                self.beside += sum([change.kind != "added" for change in self.changes[entered:]])
+        if rule.looks_for == traits.HINTS or (messages is before.messages and done.conversation.tools is before.tools):
+            self.beside += sum([change.kind != "added" for change in self.changes[entered:]])
         if done.undo is not NOTHING_TO_UNDO:
             self.undo = self.undo.then(done.undo)
         return seen

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -413,18 +414,14 @@ def find_ends(text: bytes, numbers: Sequence[int], begin: int = 0, inside: bool 
     """Where the items before each of these items end in the text of a JSON list, counted from `begin`: the list's own
     beginning, or, `inside` it, the end of one of its items. The numbers rise, and begin above 0; the last may be that
     of all items."""
-    ends: list[int] = []
-    wanted = iter(numbers)
-    number, at = next(wanted), begin
     skip = _BETWEEN.match
-    first = skip(text, at).end() if inside else 0  # type: ignore[union-attr]
-    for index, item in enumerate(split_items(b"[" + text[first:] if inside else text)):
-        if index == number:
-            ends.append(at)
-            number = next(wanted, -1)
-            if number < 0:
-                break
-        at = skip(text, at or 1).end() + len(item)  # type: ignore[union-attr]
-    else:
+    first = skip(text, begin).end() if inside else 0  # type: ignore[union-attr]
+    sizes = list(map(len, split_items(b"[" + text[first:] if inside else text)))
+    if begin + sum(sizes) + len(sizes) + 1 == len(text):  # nothing but a comma is between two of them
+        before = list(accumulate(sizes, initial=0))
+        return [begin + number + before[number] for number in numbers]
+    at, ends = begin, [begin]
+    for size in sizes:
+        at = skip(text, at or 1).end() + size  # type: ignore[union-attr]
         ends.append(at)
-    return ends
+    return [ends[number] for number in numbers]
