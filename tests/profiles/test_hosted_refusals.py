@@ -18,6 +18,8 @@ LONG = {"max_tokens": 128000, "messages": [HI]}
 TOOLS = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 HEARD = {"id": "audio_1", "data": "UklGRg==", "expires_at": 1_700_000_000, "transcript": "Hello"}
 SPOKEN = {"role": "assistant", "content": None, "audio": HEARD}
+BLOCKS = {"role": "assistant", "content": [{"type": "text", "text": "Hello.", "annotations": []}]}
+"""An answer as agents on LangChain keep it: what its text has beside it is no member of a part here."""
 HIDDEN = {"type": "adaptive", "display": "omitted"}
 CALLS = {
     "role": "assistant",
@@ -43,6 +45,9 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         (CHAT, "fireworks/some-model", {"messages": [HI], "top_a": 0.1}),
         (CHAT, "openai/gpt-4o", {"messages": [HI, SPOKEN, HI]}),
         (CHAT, "azure-openai/gpt-4o", {"messages": [HI, SPOKEN, HI]}),
+        (CHAT, "openai/gpt-4o", {"messages": [HI, BLOCKS, HI]}),
+        (CHAT, "azure-openai/gpt-4o", {"messages": [HI, BLOCKS, HI]}),
+        (CHAT, "openrouter/openai/gpt-4o", {"messages": [HI, BLOCKS, HI]}),
         (CHAT, "vllm/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
         (CHAT, "sglang/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
         (CHAT, "llamacpp/some-model", {"messages": [HI], "tools": [TOOLS, None]}),
@@ -80,6 +85,18 @@ def test_a_compatible_server_of_another_model_gets_what_the_client_wrote(body: d
     sent = adapt({"model": "m", **body}, source="anthropic", target="anthropic-compatible/some-model")
     assert sent.changes == ()
     assert sent.json == {"model": "some-model", **body}
+
+
+@pytest.mark.parametrize("target", ["moonshot/kimi-k2-0905-preview", "perplexity/sonar", "qwen/qwen-plus"])
+def test_parts_of_other_dialects_are_written_in_chats_own_form(target: str) -> None:
+    """It loses nothing, and no vendor of these says that it reads them."""
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    said = {"role": "assistant", "content": [{"type": "output_text", "text": "Hello."}]}
+    asked = {"role": "user", "content": [{"type": "input_text", "text": "And this?"}, picture]}
+    sent = adapt({"model": "m", "messages": [HI, said, asked]}, source="openai-chat", target=target).json["messages"]
+    assert sent[1]["content"] == [{"type": "text", "text": "Hello."}]
+    url = {"url": "data:image/png;base64,iVBORw0KGgo="}
+    assert sent[2]["content"] == [{"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": url}]
 
 
 TOOL = {"name": "look", "input_schema": {"type": "object"}}

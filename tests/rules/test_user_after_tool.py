@@ -60,3 +60,17 @@ def test_devstral_gets_a_word_between_results_and_the_user() -> None:
     }.items():
         done = adapt(body, source="openai-chat", target=f"mistral/{model}")
         assert [turn["role"] for turn in done.json["messages"][2:]] == roles
+
+
+def test_what_is_said_of_a_turn_that_was_made_up_leads_to_where_it_came_from() -> None:
+    picture = {"type": "input_image", "detail": "original", "image_url": "data:image/png;base64,iVBORw0KGgo="}
+    items = [
+        {"role": "user", "content": "Hi"},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "1"}, picture]},
+    ]
+    done = adapt({"model": "m", "input": items}, source="openai-responses", target="mistral/devstral-2512")
+    told = {change.did: change.at for change in done.changes}
+    assert told["put an assistant turn behind it"] == "/input/2"
+    assert told["wrote high for the level of detail"] == "/input/2"
+    assert "" not in told.values()

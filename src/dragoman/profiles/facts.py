@@ -433,7 +433,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = UNKNOWN
     message_fields: Annotated[
         Mapping[str, tuple[str, ...]],
-        Meta(description="extra message fields it takes, or `field=value`, per role, `calls`, `tools` or `*`"),
+        Meta(description="extra fields it takes, or `field=value`, per role, `ROLE.parts`, `calls`, `tools` or `*`"),
     ] = {}
     part_fields: Annotated[
         Stance,

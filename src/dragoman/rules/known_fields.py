@@ -25,12 +25,14 @@ def keep_known(
     extras: Extras | None, role: str, facts: Facts, leftovers: frozenset[str] = LEFTOVERS, inside: bool = False
 ) -> Extras | None:
     """The fields that may stay. The same object if all may. `leftovers`: fields that a stream may have left here,
-    or in an object of the same part (`functionCall.done`). `inside`: these are fields of a content part."""
+    or in an object of the same part (`functionCall.done`). `inside`: these are fields of a content part, which does not
+    have those of a message."""
     if extras is None:
         return None
     if extras.dialect != facts.dialect:
         return None
-    allowed = {*facts.message_fields.get(role, ()), *facts.message_fields.get("*", ())}
+    of_role = facts.message_fields.get(f"{role}.parts" if inside else role, ())
+    allowed = {*of_role, *facts.message_fields.get("*", ())}
     refuses = refuses_fields(facts, inside)
     fields = {
         name: value

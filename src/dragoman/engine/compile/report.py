@@ -102,6 +102,7 @@ class ReportBuilder:
         "_ask",
         "_codec",
         "_digests",
+        "_holders",
         "_known",
         "_late_places",
         "_lookups",
@@ -121,6 +122,7 @@ class ReportBuilder:
         self._places: _Places | None = None
         self._late_places: _Places | None = None
         self._lookups = 0
+        self._holders: dict[int, Message] | None = None
         self._missed = {miss.item for miss in near_misses} if (near_misses := ask.conversation.near_misses) else _NONE
         self._digests: dict[int, tuple[Any, str | None]] = {}
         # By the message's id, each with the message itself, so that no other can get its id.
@@ -171,7 +173,7 @@ class ReportBuilder:
         return found
 
     def _pointer_into(self, note: Note, message: Message) -> str:
-        original = self._original(message)
+        original = self._original(message) or self._find_holder(message)
         if original is None:
             return ""
         index = None if note.part is None else self._index(original, note.part, message)
@@ -185,6 +187,19 @@ class ReportBuilder:
         if 0 <= at < len(messages) and messages[at] is message:
             return message
         return self._places_of(message).original(message)
+
+    def _find_holder(self, message: Message) -> Message | None:
+        """The message of the client's with the first part of one that a rule made up: its parts were moved there."""
+        if not message.parts:
+            return None
+        if self._holders is None:
+            self._holders = {}
+            for one in reversed(self._ask.conversation.messages):
+                for part in one.parts:
+                    self._holders[id(part)] = one
+                    for inner in part.parts if type(part) is Result else ():
+                        self._holders[id(inner)] = one
+        return self._holders.get(id(message.parts[0]))
 
     def _pointers_of(self, message: Message) -> list[str]:
         """The pointers to all parts of a message: one part's depends on those before it."""

@@ -23,7 +23,7 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
@@ -43,7 +43,9 @@ def user_after_tool(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     for message in conversation.messages:
         if message.role is Role.USER and messages and messages[-1].role is Role.TOOL:
+            made = message.at == MADE  # as for a picture that was moved out of the results
+            place, did = (messages[-1], "behind") if made else (message, "before")
+            notes.append(Note(f"put an assistant turn {did} it", place, kind="synthetic", after=bridge))
             messages.append(bridge)
-            notes.append(Note("put an assistant turn before it", message, kind="synthetic", after=bridge))
         messages.append(message)
     return rewrite(conversation, notes, messages=tuple(messages))
