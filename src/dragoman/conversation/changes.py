@@ -121,8 +121,10 @@ class Rewrite(msgspec.Struct, frozen=True):
     undo: Undo = NOTHING_TO_UNDO
     """What the answer must be mapped back with."""
     adds: int | None = None
-    """The traits that the messages get, if all others stay as they were; one of a message that goes may remain. None:
-    that has to be looked at."""
+    """The traits that the messages get, if all others but `ends` stay as they were; one of a message that goes may
+    remain. None: that has to be looked at."""
+    ends: int = 0
+    """The traits of their order that they lose, if `adds` is given."""
 
 
 class Hashing(msgspec.Struct, frozen=True, gc=False):

@@ -349,7 +349,7 @@ class _Compilation:
             if continued is not None and continued.seen is not None and not bit:
                 seen = continued.seen
             elif done.adds is not None:
-                seen |= done.adds
+                seen = (seen & ~done.ends) | done.adds
             else:
                 seen = observe_change(before.messages, messages, seen)
         notes = done.notes if self.same or not rule.spelling else without_spelling(done.notes)

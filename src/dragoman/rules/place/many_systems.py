@@ -69,7 +69,8 @@ def many_systems(conversation: Conversation, context: Context) -> Rewrite:
     loses = Loss.NOTHING if keeps_members(one, leading) else Loss.METADATA
     notes = tuple([Note(did, message, loses=loses, before=message, after=one) for message in leading[1:]])
     messages = (one, *conversation.messages[opening:])
-    return Rewrite(replace(conversation, messages=messages), notes, adds=observe_message(one).traits)
+    adds, ends = observe_message(one).traits, traits.MANY_SYSTEMS
+    return Rewrite(replace(conversation, messages=messages), notes, adds=adds, ends=ends)
 
 
 def _of_parts(leading: tuple[Message, ...]) -> Message:
