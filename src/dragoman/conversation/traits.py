@@ -40,6 +40,7 @@ BLANK_TEXT = _next_bit()
 BAD_ARGUMENTS = _next_bit()
 NAMED = _next_bit()
 CALLS = _next_bit()
+SEVERAL_CALLS = _next_bit()
 ODD_IDS = _next_bit()
 ODD_NAMES = _next_bit()
 CUSTOM_CALLS = _next_bit()
@@ -180,7 +181,9 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
         codes.append(one.code)
         if one.code == CALLING:
             called = one.ids
-            ids += one.ids
+            ids += called
+            if len(called) > 1:
+                found |= SEVERAL_CALLS
         elif one.code == "t" and one.ids != called:
             found |= UNPAIRED
     return found | observe_ids(ids) | observe_roles("".join(codes))

@@ -79,19 +79,18 @@ def rewrite_indexed(conversation: Conversation, change: Callable[[int, Message],
 
 
 def _rewrite(conversation: Conversation, edits: Iterable[Edit | None], translated: bool = False) -> Rewrite:
+    found = list(edits)
+    if not any(found):
+        return Rewrite(conversation)
     messages: list[Message] = []
     notes: list[Note] = []
-    touched = False
-    for message, done in zip(conversation.messages, edits, strict=False):
+    for message, done in zip(conversation.messages, found, strict=False):
         if done is None:
             messages.append(message)
             continue
-        touched = True
         messages += done.messages
         if not translated or not done.spelling_only:
             notes.append(_note(message, done))
-    if not touched:
-        return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
 
 

@@ -92,10 +92,13 @@ _WRITTEN_IN_ORDER = (
     "cached_creation_tokens",  # New API
     "cache_creation_tokens",  # LiteLLM
 )
+_WRITTEN = frozenset(_WRITTEN_IN_ORDER)
 
 
 def cache_written_in(details: Mapping[str, Any]) -> int:
     """The tokens written to a cache, among the details of the input."""
+    if _WRITTEN.isdisjoint(details):
+        return 0
     return next((count for key in _WRITTEN_IN_ORDER if (count := count_in(details, key))), 0)
 
 

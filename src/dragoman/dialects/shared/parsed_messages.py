@@ -132,6 +132,8 @@ class ParsedList(msgspec.Struct):
             if code == CALLING:
                 asked = one.ids
                 ids += asked
+                if len(asked) > 1:
+                    seen |= traits.SEVERAL_CALLS
             elif code == "t" and one.ids != asked:
                 seen |= traits.UNPAIRED
         seen |= observe_ids(ids) | observe_roles(codes)
@@ -158,6 +160,8 @@ class ParsedList(msgspec.Struct):
             if code == CALLING:
                 asked = one.ids
                 ids += asked
+                if len(asked) > 1:
+                    seen |= traits.SEVERAL_CALLS
             elif code == "t" and one.ids != asked:
                 seen |= traits.UNPAIRED
             messages.append(message)

@@ -39,7 +39,7 @@ from dragoman.rules.rule import rule
 @rule(
     "parallel-calls",
     when=lambda facts: _find_most(facts) > 0,
-    looks_for=traits.CALLS,
+    looks_for=traits.SEVERAL_CALLS,
     loses=Loss.ORDER,
     turnwise=lambda context: True,
 )
