@@ -61,6 +61,7 @@ GPT += ("o1-pro", "o1-mini", "o3", "o3-mini", "o4-mini-2025-04-16", "openai/o1",
 GPT += ("openai/o1-pro", "openai/o1-mini", "openai/o3-mini", "openai/o4-mini", "openai/o3", "computer-use-preview")
 GPT += ("gpt-5.1-codex", "gpt-5.2-codex", "codex-mini-latest", "gpt-5-pro", "gpt-5.2-pro", "o3-pro", "openai/o3-pro")
 GPT += ("o4-mini-deep-research",)
+GPT += ("gpt-4", "openai/gpt-4", "gpt-4-0613", "gpt-4-32k", "gpt-3.5-turbo", "o1-preview")
 
 GEMINI: tuple[str, ...] = (
     "gemini-1.5-pro",
@@ -129,6 +130,22 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "google/gemini-3-pro-preview",
         "gemini-3-flash-preview",
         "stepfun/step-3.5-flash",
+        "moonshotai/kimi-k2",
+        "moonshotai/kimi-k2-thinking",
+        "z-ai/glm-4.6",
+        "z-ai/glm-4.5-air",
+        "z-ai/glm-5",
+        "z-ai/glm-5.1",
+        "qwen/qwen3-coder",
+        "qwen/qwen3-32b",
+        "openai/gpt-oss-120b",
+        "openai/gpt-3.5-turbo",
+        "openai/o3-mini",
+        "openai/gpt-4",
+        "meta-llama/llama-3-70b-instruct",
+        "meta-llama/llama-3.3-70b-instruct",
+        "mistralai/codestral-2508",
+        "x-ai/grok-3-mini",
         "deepseek/deepseek-r1",
         "google/gemini-2.5-flash",
         "google/gemma-3-27b-it",
@@ -170,10 +187,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "moonshotai/kimi-k2-instruct-0905",
         "meta-llama/llama-4-scout-17b-16e-instruct",
     ),
-    "xai": ("grok-4-fast", "grok-4.20-0309-non-reasoning", "grok-3-mini", "grok-build-1"),
+    "xai": ("grok-4-fast", "grok-4.20-0309-non-reasoning", "grok-3-mini", "grok-build-1", "grok-composer-2.5-fast"),
     "xai-responses": ("grok-4.3",),
-    "zai": ("glm-4.7", "glm-4.5-air", "glm-5.3"),
+    "zai": ("glm-4.7", "glm-4.5-air", "glm-5.3", "glm-5", "glm-5-air", "glm-5.1"),
     "moonshot": (
+        "moonshot-v1-8k",
+        "moonshot-v1-32k",
+        "moonshot-v1-128k",
+        "moonshot-v1-auto",
         "kimi-k2.7-code",
         "kimi-k3",
         "moonshot-v1-8k",

@@ -20,6 +20,34 @@ HEARD = {"id": "audio_1", "data": "UklGRg==", "expires_at": 1_700_000_000, "tran
 SPOKEN = {"role": "assistant", "content": None, "audio": HEARD}
 BLOCKS = {"role": "assistant", "content": [{"type": "text", "text": "Hello.", "annotations": []}]}
 """An answer as agents on LangChain keep it: what its text has beside it is no member of a part here."""
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+SHOWN = {"role": "user", "content": [{"type": "text", "text": "What is this?"}, PICTURE]}
+BLIND = (
+    "openai/o3-mini",
+    "openai/gpt-3.5-turbo",
+    "xai/grok-3-mini",
+    "moonshot/kimi-k2-thinking",
+    "moonshot/moonshot-v1-8k",
+    "minimax/MiniMax-M2.7",
+    "zai/glm-4.6",
+    "mistral/codestral-latest",
+    "openrouter/deepseek/deepseek-chat",
+    "openrouter/moonshotai/kimi-k2-0905",
+    "openrouter/z-ai/glm-4.6",
+    "openrouter/openai/gpt-oss-120b",
+)
+SEEING = (
+    "openai/gpt-4o",
+    "xai/grok-4",
+    "moonshot/kimi-k2.5",
+    "moonshot/moonshot-v1-8k-vision-preview",
+    "minimax/MiniMax-M3",
+    "zai/glm-4.6v",
+    "mistral/mistral-medium-latest",
+    "openrouter/z-ai/glm-4.6v",
+    "openrouter/qwen/qwen3-vl-235b-a22b-instruct",
+    "openrouter/moonshotai/kimi-k2.5",
+)
 HIDDEN = {"type": "adaptive", "display": "omitted"}
 CALLS = {
     "role": "assistant",
@@ -55,6 +83,7 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         *((CHAT, "minimax/MiniMax-M2", body) for body in (STOPPED, ORPHAN, LATE)),
         *((CHAT, "qwen/qwen-plus", body) for body in (STOPPED, ORPHAN, LATE)),
         (CHAT, "qwen/qwen-plus", {"messages": [HI], "enable_thinking": True, "thinking_budget": 60000}),
+        *((CHAT, target, {"messages": [SHOWN]}) for target in BLIND),
         (CLAUDE, "anthropic/claude-sonnet-4-5", {"messages": [HI], "max_tokens": 1, "thinking": HIDDEN}),
         (CLAUDE, "anthropic/claude-opus-5", {"messages": [HI], "max_tokens": 200_000}),
         (CLAUDE, "anthropic-compatible/claude-sonnet-4-5", SILENT),
@@ -87,7 +116,16 @@ def test_a_compatible_server_of_another_model_gets_what_the_client_wrote(body: d
     assert sent.json == {"model": "some-model", **body}
 
 
-@pytest.mark.parametrize("target", ["moonshot/kimi-k2-0905-preview", "perplexity/sonar", "qwen/qwen-plus"])
+@pytest.mark.parametrize("target", [*BLIND, *SEEING])
+def test_pictures_go_to_models_that_see(target: str) -> None:
+    sent = adapt({"model": "m", "messages": [SHOWN]}, source="openai-chat", target=target)
+    assert ("iVBORw0KGgo" in sent.body.decode()) == (target in SEEING)
+    assert bool([one for one in sent.changes if one.loses == "content"]) == (target in BLIND)
+    name, _, model = target.partition("/")
+    assert judge(name, model, sent.path, sent.headers, sent.body) is None
+
+
+@pytest.mark.parametrize("target", ["moonshot/kimi-k2.5", "perplexity/sonar", "qwen/qwen-plus"])
 def test_parts_of_other_dialects_are_written_in_chats_own_form(target: str) -> None:
     """It loses nothing, and no vendor of these says that it reads them."""
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}

@@ -456,7 +456,7 @@ def test_pictures_beside_the_content_stay_if_the_field_is_taken(target: str) -> 
 
 
 IGNORED_FIELDS = [
-    *("zai/glm-4.6", "ollama-openai/m", "vllm/m", "llamacpp/m", "sglang/m", "together/m", "strict-template/m"),
+    *("zai/glm-4.6v", "ollama-openai/m", "vllm/m", "llamacpp/m", "sglang/m", "together/m", "strict-template/m"),
     "gemini-openai/gemini-2.5-flash",
 ]
 

@@ -221,6 +221,17 @@ def _check_results(messages: list[Any], at: int) -> None:
             raise _refuse_order(f"Unexpected tool call id {one} in tool results")
 
 
+_BLIND = re.compile(r"codestral|open-mistral-7b|open-mixtral|mistral-tiny|mistral-large-24")
+
+
+def check_sight(request: ReceivedRequest) -> None:
+    """Pictures for a model that sees nothing."""
+    contents = [message.get("content") for message in request.body["messages"]]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    if _BLIND.search(request.model) and any(part.get("type") == "image_url" for part in parts):
+        raise ChatRefusal(400, "Image input is not enabled for this model", "invalid_request_error", code="3051")
+
+
 def check_settings(request: ReceivedRequest) -> None:
     """What is not enabled."""
     if request.body.get("logprobs"):
@@ -332,6 +343,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             check_calls,
             check_tools,
             check_settings,
+            check_sight,
             check_effort,
         ),
         style=ANSWER_STYLE,

@@ -302,6 +302,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
                 "invalid params, function parameters is empty (2013)", reported.has_tool_without_parameters
             ),
             reported.refusing("invalid params, chat content is empty (2013)", reported.has_empty_user),
+            reported.refusing_pictures("invalid params, chat content is empty (2013)", r"minimax-m[12]"),
             reported.refusing("invalid params, chat content is empty (2013)", reported.has_only_systems),
         ),
         faults=_common_faults(
@@ -326,6 +327,9 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         ),
         reported=(
             reported.refuse_unflavored_schemas,
+            reported.refusing_pictures(
+                "Image input not supported for model", r"kimi-k2(?:-|$)|moonshot-v1-(?:8k|32k|128k|auto)$"
+            ),
             reported.refusing(
                 "Invalid request: unsupported image url", reported.has_image_url
             ),  # the words are not known
@@ -427,7 +431,12 @@ PROVIDERS: Mapping[str, CompatibleService] = {
     "xai": CompatibleService(
         published=chat_types.TYPED.adding({"tools": nullable(items(_object_tool))}),
         empty_assistant_refusal=_NO_CONTENT,
-        reported=(reported.refuse_settings_of_grok,),
+        reported=(
+            reported.refuse_settings_of_grok,
+            reported.refusing_pictures(
+                "Invalid request content: Image inputs are not supported by this model.", r"grok-(?:3|composer)"
+            ),
+        ),
         render_error=render_coded_text_error,
         style=AnswerStyle(
             overhead=GROK,
@@ -458,6 +467,11 @@ PROVIDERS: Mapping[str, CompatibleService] = {
                 "The messages parameter is illegal. Please check the documentation.", reported.has_no_user, code=1214
             ),
             reported.refusing("Tool choice must be auto", reported.has_choice_of_glm),
+            reported.refusing_pictures(
+                "Invalid API parameter, please check the documentation.",
+                r"glm-(?:4\.[5-7]|5(?:\.[0-2])?)(?:-|$)",
+                code=1210,
+            ),
         ),
         ranges={"temperature": (0, 1), "top_p": (0.01, 1)},
         range_refusal=_illegal,

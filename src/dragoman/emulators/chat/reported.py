@@ -135,6 +135,18 @@ def has_image_url(request: ReceivedRequest) -> bool:
     return any(isinstance(url, str) and url.startswith("http") for url in urls)
 
 
+def refusing_pictures(sentence: str, models: str, **more: Any) -> Check:
+    """Refuses pictures for models that see nothing."""
+    pattern = re.compile(models)
+
+    def sees_none(request: ReceivedRequest) -> bool:
+        if pattern.search(request.model.lower()) is None:
+            return False
+        return any(part.get("type") == "image_url" for message in request.body["messages"] for part in _parts(message))
+
+    return refusing(sentence, sees_none, **more)
+
+
 def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message.get("content")
     return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from typing import Any
 
 from dragoman.emulators.chat import request_types as chat_types
@@ -44,6 +45,8 @@ _MAGIC = ((b"\x89PNG", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
 _PART_KINDS = ("text", "image_url", "input_audio", "refusal", "audio", "file")
 _PICTURE = "Image URLs are only allowed for messages with role 'user'"
 _MOST_CALLS = 128
+_BLIND = re.compile(r"gpt-3|^gpt-4(?:-0[36]|-32k|$)|^o1-(?:mini|preview)|^o3-mini")
+"""Models that see nothing."""
 _name = matching(r"^[^\s<|\\/>]+$")
 
 
@@ -140,14 +143,17 @@ def check_capabilities(request: ReceivedRequest) -> None:
             raise unsupported_value(f"{path}.role", role)
         if role == "function" and model.since(5, 6):
             raise unsupported_value(f"{path}.role", role)
-        if role == "user" and model.since(5, 0) and "audio" not in model.name and _has_audio(message):
+        if role == "user" and _BLIND.search(model.name) and _has_part(message, "image_url"):
+            sentence = "Invalid content type. image_url is only supported by certain models."
+            raise ChatRefusal(400, sentence, param=f"messages.[{at}].content.[1].type")
+        if role == "user" and model.since(5, 0) and "audio" not in model.name and _has_part(message, "input_audio"):
             sentence = f"Invalid '{path}'. Content blocks are expected to be either text or image_url type."
             raise ChatRefusal(400, sentence, param=path, code="invalid_value")
 
 
-def _has_audio(message: dict[str, Any]) -> bool:
+def _has_part(message: dict[str, Any], kind: str) -> bool:
     content = message.get("content")
-    return isinstance(content, list) and any(part.get("type") == "input_audio" for part in content)
+    return isinstance(content, list) and any(part.get("type") == kind for part in content)
 
 
 def check_content(request: ReceivedRequest) -> None:

@@ -202,6 +202,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             check_own_rules,
             upstreams.check_done,
             fits(REQUEST, refuse_mismatch),
+            upstreams.check_sight,
             upstreams.check_budget,
             check_mandatory,
             upstreams.check_choice,

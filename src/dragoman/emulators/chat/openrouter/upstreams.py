@@ -48,6 +48,21 @@ def check_done(request: ReceivedRequest) -> None:
         )
 
 
+_BLIND = re.compile(
+    r"^(?:deepseek/|moonshotai/kimi-k2(?:-|$)|minimax/minimax-m[12]|z-ai/glm-(?:4\.[5-7]|5(?:\.[0-2])?)(?:-|$)"
+    r"|qwen/qwen3-(?:coder|\d+b)|openai/(?:gpt-oss|gpt-3\.5|o3-mini|gpt-4$)|meta-llama/llama-3(?:\.[13])?-"
+    r"|mistralai/codestral|x-ai/grok-3)"
+)
+
+
+def check_sight(request: ReceivedRequest) -> None:
+    """Pictures for a model that sees nothing: there is no host for them."""
+    contents = [message.get("content") for message in request.body["messages"]]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    if _BLIND.search(request.model) and any(part.get("type") == "image_url" for part in parts):
+        raise ChatRefusal(404, "No endpoints found that support image input")
+
+
 def check_budget(request: ReceivedRequest) -> None:
     """Claude's budget for thinking is below the limit of the answer."""
     reasoning, limit = request.body.get("reasoning") or {}, request.body.get("max_tokens")
