@@ -209,6 +209,7 @@ CASES: dict[str, Case] = {
         (
             "Invalid value: 'agent_message'. Supported values are: 'message', 'function_call', and 'reasoning'.",
             "input.1: Input tag 'agent_message' found using 'type' does not match any of the expected tags: 'message'",
+            "failed to convert tool result content: unsupported content type in ContentBlockParamUnion: agent_message",
         ),
         {"refused_blocks": ["ghost_snapshot", "other", "custom_tool_call", "agent_message"]},
         {"input": [HI, {"type": "agent_message", "author": "a", "content": [{"type": "input_text", "text": "Go"}]}]},
@@ -528,6 +529,7 @@ CASES: dict[str, Case] = {
             "in JSON format.",
             "invalid params, invalid function arguments json string, tool_call_id: call_function_abraty2ssz2_1 (2013)",
             "invalid tool call arguments",
+            "Invalid request: messages.7.tool_calls.0.function.arguments: arguments must be a valid JSON object string",
             "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error",
             "TypeError: Can only get item pairs from a mapping.",
             "Unterminated string starting at: line 1 column 14 (char 13)",
@@ -984,7 +986,10 @@ CASES: dict[str, Case] = {
         target="openrouter/anthropic/claude-sonnet-4.5",
     ),
     "result-picture": Case(
-        ("This model doesn't support the image field for user messages. Remove image and try again.",),
+        (
+            "This model doesn't support the image field for user messages. Remove image and try again.",
+            "Only text tool_result blocks are supported when tool_result.content is an array.",
+        ),
         {"media": {"image": {"result": "refuses"}}},
         {
             "messages": [

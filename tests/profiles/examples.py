@@ -256,7 +256,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         *("llama3", "llama3:8b", "llama3.1", "llama3.1:8b", "codellama", "codellama:7b", "gemma3", "gemma3:4b"),
         *("qwen2.5-coder", "qwen2.5-coder:1.5b"),
     ),
-    "vllm": LOCAL,
+    "vllm": (*LOCAL, "moonshotai/Kimi-K2.5"),
     "llamacpp": LOCAL,
     "lmstudio": LOCAL,
     "sglang": LOCAL,

@@ -116,6 +116,25 @@ def test_a_compatible_server_of_another_model_gets_what_the_client_wrote(body: d
     assert sent.json == {"model": "some-model", **body}
 
 
+@pytest.mark.parametrize("target", ["lmstudio/qwen3-vl-8b", "vllm/moonshotai/Kimi-K2.5"])
+def test_pictures_of_results_go_to_a_turn_of_the_user(target: str) -> None:
+    """https://github.com/QwenLM/qwen-code/issues/3616, https://github.com/vllm-project/vllm/issues/43203"""
+    look = {**CALLS, "tool_calls": CALLS["tool_calls"][:1]}
+    shown = {**FOUND[0], "content": [{"type": "text", "text": "Here."}, PICTURE]}
+    sent = adapt({"model": "m", "messages": [HI, look, shown]}, source="openai-chat", target=target)
+    turns = sent.json["messages"]
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "tool", "user"]
+    assert PICTURE in turns[3]["content"]
+    assert "image_url" not in str(turns[2])
+
+
+def test_broken_arguments_reach_glm_as_an_object() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"path": "a'}}
+    turns = [HI, {"role": "assistant", "content": "", "tool_calls": [call]}, {**FOUND[0], "tool_call_id": "c"}]
+    sent = adapt({"model": "m", "messages": turns}, source="openai-chat", target="zai/glm-4.6").json["messages"]
+    assert sent[1]["tool_calls"][0]["function"]["arguments"] == '{"arguments":"{\\"path\\": \\"a"}'
+
+
 @pytest.mark.parametrize("target", [*BLIND, *SEEING])
 def test_pictures_go_to_models_that_see(target: str) -> None:
     sent = adapt({"model": "m", "messages": [SHOWN]}, source="openai-chat", target=target)

@@ -392,6 +392,15 @@ def _check_lmstudio_settings(request: ReceivedRequest) -> None:
         raise ChatRefusal(400, "Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
 
 
+def _refuse_shown_results(request: ReceivedRequest) -> None:
+    """A tool's message has no pictures: https://github.com/QwenLM/qwen-code/issues/3616"""
+    contents = [message.get("content") for message in request.body["messages"] if message.get("role") == "tool"]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    if any(isinstance(part, dict) and part.get("type") == "image_url" for part in parts):
+        sentence = "Please check the structure of your 'messages' and try again."
+        raise ChatRefusal(400, f"Invalid 'messages' in payload. {sentence}")
+
+
 def _context_fault(sentence: str) -> dict[FaultKind, ChatRefusal]:
     return {FaultKind.CONTEXT: ChatRefusal(400, sentence)}
 
@@ -478,7 +487,7 @@ SERVERS: Mapping[str, ChatService] = {
         example_model="qwen3:8b",
     ),
     "lmstudio": ChatService(
-        checks=(check_messages, _check_lmstudio_settings),
+        checks=(check_messages, _check_lmstudio_settings, _refuse_shown_results),
         render_error=_render_plain_error,
         style=AnswerStyle(reasoning_field="reasoning_content"),
         faults=_context_fault("tokens to keep from the initial prompt is greater than the context length"),

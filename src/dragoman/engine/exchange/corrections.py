@@ -90,7 +90,7 @@ def _holds_thoughts(conversation: Conversation) -> bool:
 
 def unknown_block(refusal: Recognised) -> Patch | None:
     """A kind of block that the target does not have."""
-    kind = refusal.match["kind"] or refusal.match["tag"]
+    kind = refusal.match["kind"] or refusal.match["tag"] or refusal.match["block"]
     known = all(block.kind != kind for block in _blocks(refusal))
     return None if known else {"refused_blocks": [*refusal.facts.refused_blocks, kind]}
 

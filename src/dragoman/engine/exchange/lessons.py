@@ -131,7 +131,8 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "block-unknown",
         r"invalid value: '(?P<kind>\w{1,80})'\. supported values are: |"
-        r"input tag '(?P<tag>\w{1,80})' found using 'type' does not match",
+        r"input tag '(?P<tag>\w{1,80})' found using 'type' does not match|"
+        r"unsupported content type in contentblockparamunion: (?P<block>\w{1,80})",
         corrections.unknown_block,
     ),
     _lesson(
@@ -248,7 +249,8 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "arguments-demanded",
         r"function\.arguments.{1,40}must be in json format|invalid function arguments json|"
-        r"invalid tool call arguments|failed to parse tool call arguments|can only get item pairs from a mapping|"
+        r"invalid tool call arguments|arguments must be a valid json object string|"
+        r"failed to parse tool call arguments|can only get item pairs from a mapping|"
         r"\A(?:unterminated string starting at|expecting .{1,40}?|extra data): line \d{1,9} column \d{1,9} \(char",
         fixed(bad_arguments=REFUSES),
     ),
@@ -446,7 +448,8 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "result-picture",
-        r"does(?:n't| not) support the image field for user messages|param incorrect: `text` is not set",
+        r"does(?:n't| not) support the image field for user messages|param incorrect: `text` is not set|"
+        r"only text tool_result blocks are supported|tool messages? content only supports text",
         corrections.without_medium("image", "result"),
     ),
     _lesson(
