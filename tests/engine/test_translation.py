@@ -364,10 +364,27 @@ def test_a_connection_that_dies_after_the_whole_answer_adds_no_error(upstream: s
     proper = closed.feed(_WHOLE[upstream]) + closed.close()
     assert died.feed(_WHOLE[upstream]) + died.fail(Failure(FailureKind.NETWORK, "cut")) == proper
     assert died.failure is None
-    before_its_end = Translation(upstream, client, undo, ANSWERING)
-    before_its_end.feed(_WHOLE[upstream].rpartition(b"data: ")[0])
-    assert b"cut" in before_its_end.fail(Failure(FailureKind.NETWORK, "cut"))
-    assert before_its_end.failure is not None
+    before_its_stop = Translation(upstream, client, undo, ANSWERING)
+    before_its_stop.feed(_WHOLE[upstream].rsplit(b"data: ", 2)[0])
+    assert b"cut" in before_its_stop.fail(Failure(FailureKind.NETWORK, "cut"))
+    assert before_its_stop.failure is not None
+
+
+@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("undo", [FORCED, Undo()], ids=["translated", "relayed"])
+@pytest.mark.parametrize("client", DIALECT_NAMES)
+@pytest.mark.parametrize("upstream", _WHOLE)
+def test_an_answer_that_said_why_it_stopped_is_whole_without_its_last_event(
+    upstream: str, client: str, undo: Undo, dies: bool
+) -> None:
+    whole, lacking = (Translation(upstream, client, undo, ANSWERING) for _ in range(2))
+    proper = whole.feed(_WHOLE[upstream]) + whole.close()
+    out = lacking.feed(_WHOLE[upstream].rpartition(b"data: ")[0])
+    out += lacking.fail(Failure(FailureKind.NETWORK, "cut")) if dies else lacking.close()
+    assert lacking.failure is None
+    assert (lacking.stop, lacking.ended) == (Stop.END, True)
+    is_chat = upstream == client == "openai-chat" and undo is not FORCED
+    assert out == (proper.removesuffix(b"data: [DONE]\n\n") if is_chat else proper)
 
 
 def test_an_unknown_dialect_is_named_with_its_nearest() -> None:

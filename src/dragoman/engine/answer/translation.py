@@ -287,9 +287,20 @@ class Translation:
     def _close(self) -> bytes:
         if self.relays:
             return self._close_relay(self._relayed or self._open_relay())
-        out = self._write(self._reader().close())
+        return self._end_with(self._reader().close())
+
+    def _end_with(self, events: list[Event]) -> bytes:
+        out = self._write(events)
         self._finish_capture()
         return out + self._writer().close()
+
+    def _end_read(self) -> bytes | None:
+        """The proper end of an answer that had said why it stopped before the connection broke; None for others."""
+        if self._is_closed:
+            return None
+        events = self._reader().close()
+        is_whole = self.ended or (bool(events) and type(events[-1]) is Ended)
+        return self._end_with(events) if is_whole else None
 
     def fail(self, failure: Failure) -> bytes:
         """The connection broke or timed out: the client's own terminal error.
@@ -306,7 +317,8 @@ class Translation:
             return b""
         failure = failure.at(self.provider)
         if not self.relays:
-            return self._close() if self.ended and not self._is_closed else self._write([Failed(failure)])
+            out = self._end_read()
+            return self._write([Failed(failure)]) if out is None else out
         relayed = self._relayed
         if relayed is not None and self._has_relayed_all(relayed):
             self._finish_capture()
@@ -316,10 +328,8 @@ class Translation:
         return half + self._writer().render([Failed(failure)])
 
     def _has_relayed_all(self, relayed: RelayedStream) -> bool:
-        """Whether the client has seen the proper end, with the marker if its dialect has one."""
-        if self._is_closed or not self._close_observer(relayed):
-            return False
-        return relayed.observer.marked_end or not self._client.stream_end
+        """Whether the client has seen all of the answer: it has said why it stopped."""
+        return not self._is_closed and self._close_observer(relayed)
 
     def whole(self, body: bytes) -> bytes:
         """A whole reply, or the body of an error if `failure` is set afterwards."""
