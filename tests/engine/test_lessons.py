@@ -1018,6 +1018,7 @@ CASES: dict[str, Case] = {
             "Image input not supported for model moonshot-v1-8k",
             "Invalid request content: Image inputs are not supported by this model.",
             "Image input is not enabled for this model",
+            "Cannot preprocess image len(combined_imgs) = 1, len(image_ranges) = 0, please provide valid images",
             "Invalid content type. image_url is only supported by certain models.",
         ),
         {"media": {"image": {"inline": "refuses", "url": "refuses"}}},

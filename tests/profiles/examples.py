@@ -174,6 +174,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "deepseek": ("deepseek-v4-flash", "deepseek-reasoner", "deepseek-chat", "deepseek-coder", "deepseek-v3.2"),
     "groq": (
+        "llama3-8b-8192",
+        "qwen/qwen3-32b",
+        "moonshotai/kimi-k2-instruct-0905",
+        "openai/gpt-oss-120b",
+        "allam-2-7b",
         "llama-3.3-70b-versatile",
         "gemma2-9b-it",
         "allam-2-7b",
@@ -222,7 +227,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "minimax": ("MiniMax-M2", "MiniMax-M1", "MiniMax-M3"),
     "cerebras": ("gpt-oss-120b",),
     "together": ("mistralai/Mixtral-8x7B-Instruct-v0.1", "openai/gpt-oss-120b"),
-    "fireworks": ("accounts/fireworks/models/kimi-k2",),
+    "fireworks": (
+        "accounts/fireworks/models/kimi-k2",
+        "accounts/fireworks/models/deepseek-r1",
+        "accounts/fireworks/models/qwen3-235b-a22b",
+        "accounts/fireworks/models/qwen3-coder-480b-a35b-instruct",
+        "accounts/fireworks/models/gpt-oss-120b",
+        "accounts/fireworks/models/llama-v3p3-70b-instruct",
+    ),
     "perplexity": ("sonar",),
     "cohere": (
         "command-a-plus-05-2026",

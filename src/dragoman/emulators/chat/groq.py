@@ -12,7 +12,7 @@ from dragoman.emulators.chat.found_pages import executed_tools
 from dragoman.emulators.chat.openai.request_types import json_type
 from dragoman.emulators.chat.openai.settings import check_json_mentioned
 from dragoman.emulators.chat.openai.tools import strict_errors
-from dragoman.emulators.chat.reported import promised_schemas
+from dragoman.emulators.chat.reported import promised_schemas, refusing_pictures
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -288,6 +288,9 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             check_settings,
             check_model_features,
             check_json_mentioned,
+            refusing_pictures(
+                "messages[0].content must be a string", r"llama-?3|gpt-oss|gemma|qwen3-32b|kimi-k2|allam"
+            ),
         ),
         style=ANSWER_STYLE,
         root="/openai/v1",

@@ -262,6 +262,12 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         further_paths=("/v1/chat/completions",),
         published=hosted_types.FIREWORKS,
         mismatch=extra_input,
+        reported=(
+            reported.refusing_pictures(
+                "Cannot preprocess image len(combined_imgs) = 1, len(image_ranges) = 0, please provide valid images",
+                r"deepseek|qwen3-(?:235b|coder)|gpt-oss|llama-v3p[13]",
+            ),
+        ),
         style=_WITH_REASONING,
         example_model="accounts/fireworks/models/kimi-k2",
     ),

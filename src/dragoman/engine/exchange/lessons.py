@@ -456,7 +456,7 @@ LESSONS: tuple[Lesson, ...] = (
         "images-refused",
         r"image input is not supported|not supported for vision|does not support image input|is not a multimodal model|"
         r"no endpoints found that support image input|image input not supported|image inputs are not supported|"
-        r"image input is not enabled|image_url is only supported by certain models",
+        r"cannot preprocess image len\(|image input is not enabled|image_url is only supported by certain models",
         corrections.without_medium("image"),
     ),
     _lesson(
