@@ -244,8 +244,13 @@ def observe_few(
 
 
 def _ids_of(message: Message) -> list[str]:
-    calls = [part.id for part in message.parts if type(part) is Call]
-    return calls + [part.call_id for part in message.parts if type(part) is Result]
+    found: list[str] = []
+    for part in message.parts:
+        if type(part) is Call:
+            found.append(part.id)
+        elif type(part) is Result:
+            found.append(part.call_id)
+    return found
 
 
 COMMON_ID = "[a-zA-Z0-9_-]{1,40}"
@@ -295,7 +300,7 @@ CALLING = "c"
 
 def codes_of(messages: Sequence[Message]) -> str:
     """The letters of messages."""
-    return "".join([CALLING if any(type(part) is Call for part in one.parts) else CODES[one.role] for one in messages])
+    return "".join([CALLING if Call in map(type, one.parts) else CODES[one.role] for one in messages])
 
 
 _REPEATED = ("uu", "aa", "ac", "ca", "cc", "tt", "ss", "dd")

@@ -140,7 +140,8 @@ class ContinuedRepairs:
             self._open()
         if self._mirror is not None:
             self._pass(place)
-        self._looks_at_turns = self._looks_at_turns or rule.turnwise is not None
+        is_turnwise = rule.turnwise is not None and rule.turnwise(context)
+        self._looks_at_turns = self._looks_at_turns or is_turnwise
         mirror, count = self._mirror, self._count
         record = None if mirror is None or self._before is None else self._before.records.get(place)
         if rule.sparse and not self._known.traits & rule.looks_for and conversation.messages is self.now.messages:
@@ -148,7 +149,7 @@ class ContinuedRepairs:
             return done if mirror is None else self._compare(record, conversation, done, self._known.opening)
         if mirror is None:
             return rule.repair(conversation, context)
-        if rule.turnwise is None or not rule.turnwise(context) or not self._fits(record, conversation, mirror):
+        if not is_turnwise or not self._fits(record, conversation, mirror):
             return self._compare(record, conversation, rule.repair(conversation, context))
         messages = conversation.messages
         rest = messages[count:]

@@ -23,6 +23,8 @@ becomes
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
@@ -41,14 +43,15 @@ from dragoman.rules.rule import rule
     when=lambda facts: _find_most(facts) > 0,
     looks_for=traits.SEVERAL_CALLS,
     loses=Loss.ORDER,
-    turnwise=lambda context: True,
+    turnwise=lambda context: context.facts.parallel_calls is Stance.REFUSES,  # else it is quick to see
 )
 def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
     most = _find_most(context.facts)
-    for message in conversation.messages:
-        if len(message.parts) > most:
-            return _part_turns(conversation, most)
-    return Rewrite(conversation)
+    largest = max(map(len, map(_parts_of, conversation.messages)), default=0)
+    return _part_turns(conversation, most) if largest > most else Rewrite(conversation)
+
+
+_parts_of = attrgetter("parts")
 
 
 def _find_most(facts: Facts) -> int:
