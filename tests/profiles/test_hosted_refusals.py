@@ -22,6 +22,7 @@ BLOCKS = {"role": "assistant", "content": [{"type": "text", "text": "Hello.", "a
 """An answer as agents on LangChain keep it: what its text has beside it is no member of a part here."""
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 SHOWN = {"role": "user", "content": [{"type": "text", "text": "What is this?"}, PICTURE]}
+HINTED = {"role": "user", "content": [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}]}
 BLIND = (
     "openai/o3-mini",
     "openai/gpt-3.5-turbo",
@@ -89,6 +90,8 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         *((CHAT, "qwen/qwen-plus", body) for body in (STOPPED, ORPHAN, LATE)),
         (CHAT, "qwen/qwen-plus", {"messages": [HI], "enable_thinking": True, "thinking_budget": 60000}),
         *((CHAT, target, {"messages": [SHOWN]}) for target in BLIND),
+        (CHAT, "openrouter/anthropic/claude-sonnet-4.5", {"messages": [HINTED] * 6}),
+        (CHAT, "openrouter/openai/gpt-5", {"messages": [HI], "reasoning": {"effort": "high", "max_tokens": 2000}}),
         (CLAUDE, "anthropic/claude-sonnet-4-5", {"messages": [HI], "max_tokens": 1, "thinking": HIDDEN}),
         (CLAUDE, "anthropic/claude-opus-5", {"messages": [HI], "max_tokens": 200_000}),
         (CLAUDE, "anthropic-compatible/claude-sonnet-4-5", SILENT),

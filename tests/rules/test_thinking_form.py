@@ -519,3 +519,11 @@ def test_novas_words_go_to_models_that_know_them(
     done = sent(body, f"bedrock/{model}", source="bedrock")
     assert done.json.get("additionalModelRequestFields") == said
     assert bool(done.changes) is (asked != said)
+
+
+def test_openrouter_gets_a_budget_or_an_effort() -> None:
+    """https://github.com/musistudio/claude-code-router/issues/488"""
+    asked = {"thinking": {"type": "enabled", "budget_tokens": 4000}, "output_config": {"effort": "high"}}
+    body = {"model": "m", "max_tokens": 9000, "messages": [{"role": "user", "content": "Hi"}], **asked}
+    done = sent(body, "openrouter/anthropic/claude-sonnet-4.5", source="anthropic")
+    assert done.json["reasoning"] == {"enabled": True, "max_tokens": 4000}

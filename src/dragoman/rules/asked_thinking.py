@@ -241,7 +241,7 @@ def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
 
 
 def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
-    """An effort, a budget or a switch, as the client gave it. That the model decides needs no mark."""
+    """An effort, a budget or a switch, as the client gave it: not two of them. That the model decides needs no mark."""
     if thinking.adaptive:
         thinking = replace(thinking, adaptive=False)
     if is_off(thinking):
@@ -250,7 +250,7 @@ def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
         thinking = replace(thinking, budget=None, on=True)
     if thinking.budget is not None:
         tokens = _bound(thinking.budget, settings, facts)
-        return _switch_off(thinking, facts) if tokens is None else replace(thinking, budget=tokens)
+        return _switch_off(thinking, facts) if tokens is None else replace(thinking, budget=tokens, effort=None)
     if facts.budget_min and settings.max_tokens is not None and settings.max_tokens <= facts.budget_min:
         return _switch_off(thinking, facts)  # no budget fits below the limit
     return thinking

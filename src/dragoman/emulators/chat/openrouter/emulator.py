@@ -57,6 +57,8 @@ def _content_fits(message: dict[str, Any]) -> bool:
 def _check_efforts(body: dict[str, Any]) -> None:
     reasoning, effort = body.get("reasoning"), body.get("reasoning_effort")
     inner = reasoning.get("effort") if isinstance(reasoning, dict) else None
+    if inner is not None and isinstance(reasoning, dict) and reasoning.get("max_tokens") is not None:
+        raise ChatRefusal(400, 'Only one of "reasoning.effort" and "reasoning.max_tokens" can be specified')
     if inner is not None and effort is not None and inner != effort:
         raise ChatRefusal(400, '"reasoning.effort" and "reasoning_effort" must be equal if both are given')
 
@@ -206,6 +208,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             upstreams.check_budget,
             check_mandatory,
             upstreams.check_choice,
+            upstreams.check_hints,
             upstreams.check_upstream,
             upstreams.signature_check(options.strict_signatures),
         ),

@@ -87,6 +87,21 @@ def check_choice(request: ReceivedRequest) -> None:
     raise _upstream_refusal(vendor, 400, {"error": {"message": _CHOICES[vendor]}})
 
 
+def check_hints(request: ReceivedRequest) -> None:
+    """Claude takes four hints for its prompt cache."""
+    count = _count_hints(request.body["messages"]) + _count_hints(request.body.get("tools"))
+    if request.model.startswith("anthropic/") and count > 4:
+        raise _anthropic_refusal(f"A maximum of 4 blocks with cache_control may be provided. Found {count}.")
+
+
+def _count_hints(value: Any) -> int:
+    if isinstance(value, list):
+        return sum(map(_count_hints, value))
+    if not isinstance(value, dict):
+        return 0
+    return (value.get("cache_control") is not None) + _count_hints(value.get("content"))
+
+
 def check_upstream(request: ReceivedRequest) -> None:
     """The checks of the provider behind OpenRouter."""
     check = _UPSTREAM_CHECKS.get(request.model.split("/")[0])
