@@ -29,7 +29,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, Media, MediaKind, Opaque, Origin, Reasoning, Refusal, Remote, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat.answer_parse import count_usage, parse_answer, parse_usage
+from dragoman.dialects.families.openai_usage import count_chat_usage, parse_chat_usage
+from dragoman.dialects.openai_chat.answer_parse import parse_answer
 from dragoman.dialects.openai_chat.answer_render import render_answer
 from dragoman.dialects.openai_chat.dialect import DIALECT
 
@@ -578,7 +579,7 @@ DETAILED = {
 @pytest.mark.parametrize("usage", [{"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}, DETAILED])
 def test_tokens_are_counted_alike_with_and_without_the_rest(usage: object) -> None:
     raw = msgspec.json.encode(usage)
-    whole, quick = parse_usage(raw), count_usage(raw)
+    whole, quick = parse_chat_usage(raw, "openai-chat"), count_chat_usage(raw)
     assert whole is not None
     assert quick is not None
     assert replace(quick, extras=None) == replace(whole, extras=None)
@@ -604,7 +605,7 @@ def test_tokens_are_counted_alike_with_and_without_the_rest(usage: object) -> No
     ],
 )
 def test_counts_that_are_not_as_openai_writes_them_are_not_counted_quickly(usage: object) -> None:
-    assert count_usage(msgspec.json.encode(usage)) is None
+    assert count_chat_usage(msgspec.json.encode(usage)) is None
 
 
 def test_the_role_stands_alone_before_the_first_thought() -> None:

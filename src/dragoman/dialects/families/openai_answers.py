@@ -1,4 +1,4 @@
-"""What the answers of OpenAI's two dialects have in common: errors, counts of usage, and the frames of streams."""
+"""What the answers of OpenAI's two dialects have in common: errors, and the frames of streams."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import Any, Protocol, TypeVar
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.replies import token_count
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.shared.parsing import extras_of
-from dragoman.dialects.shared.raw_json import UNREADABLE, encode, valid_utf8
+from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
 from dragoman.dialects.shared.sse_stream import AnswerProgress, SseStreamParser
 from dragoman.wire.retry_after import render_wait, tell_wait
 
@@ -79,47 +76,6 @@ def error_object(failure: Failure, message: str) -> dict[str, Any]:
 def _is_about_model(failure: Failure) -> bool:
     words = f"{failure.code} {failure.param} {failure.message}"
     return failure.code not in _NO_MODEL and _NAMES_MODEL.search(words) is not None
-
-
-def count_in(usage: Mapping[str, Any], key: str) -> int:
-    """A count within bounds; 0 if the value cannot be one."""
-    return token_count(usage.get(key))
-
-
-_WRITTEN_IN_ORDER = (
-    "cache_write_tokens",
-    "cache_creation_input_tokens",  # DashScope
-    "cached_creation_tokens",  # New API
-    "cache_creation_tokens",  # LiteLLM
-)
-_WRITTEN = frozenset(_WRITTEN_IN_ORDER)
-
-
-def cache_written_in(details: Mapping[str, Any]) -> int:
-    """The tokens written to a cache, among the details of the input."""
-    if _WRITTEN.isdisjoint(details):
-        return 0
-    return next((count for key in _WRITTEN_IN_ORDER if (count := count_in(details, key))), 0)
-
-
-def details_in(usage: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = usage.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def other_counts(
-    usage: Mapping[str, Any], known: frozenset[str], details: Mapping[str, frozenset[str]], dialect: str
-) -> Extras | None:
-    """What the usage says in addition to the counts that we know: costs, times, tokens of sounds and pictures."""
-    fields: dict[str, Json] = {}
-    for key, value in usage.items():
-        if key in details:
-            found, read = details_in(usage, key), details[key]
-            if not found.keys() <= read:
-                fields[key] = encode({name: count for name, count in found.items() if name not in read})
-        elif key not in known and value is not None:
-            fields[key] = encode(value)
-    return extras_of(dialect, fields)
 
 
 class OpenAiAnswerParser(AnswerProgress, Protocol):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw
 
 from dragoman.conversation.events import (
     CallDelta,
@@ -29,9 +28,9 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import CONTENT_FIELD, Extras, Inline, Json, MediaKind, Opaque, Origin, StateKind
-from dragoman.conversation.replies import MOST_TOKENS, Stop, Usage
+from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.families.begun_calls import OBJECT, BegunCall
-from dragoman.dialects.families.openai_answers import cache_written_in, count_in, details_in, other_counts
+from dragoman.dialects.families.openai_usage import count_chat_usage, parse_chat_usage
 from dragoman.dialects.families.reasoning_forms import (
     ENCRYPTED,
     ReasoningEntry,
@@ -379,7 +378,7 @@ class ChatAnswerParser(msgspec.Struct):
         for choice in choices:
             reason = parse_stop(choice.finish_reason or "", bool(choice.calls), choice.refused)
             out.append(Stopped(choice.index, reason, choice.finish_reason or "", None, choice.stop_extras()))
-        usage = parse_usage(self._usage) if self._usage else None
+        usage = parse_chat_usage(self._usage, NAME) if self._usage else None
         if usage is not None:
             out.append(Used(usage))
         out.append(Ended())
@@ -683,7 +682,9 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
         if not body.isascii():
             body.decode()
         glanced = schema.decode_glanced(body)
-        usage = None if says_nothing(glanced.usage) else count_usage(glanced.usage) or _parse_odd_usage(glanced.usage)
+        usage = (
+            None if says_nothing(glanced.usage) else count_chat_usage(glanced.usage) or _parse_odd_usage(glanced.usage)
+        )
     except (*UNREADABLE, UnicodeDecodeError):
         return None
     first = None
@@ -706,88 +707,7 @@ def check_whole(body: bytes) -> None:
         schema.decode_glanced_usage(usage)
 
 
-# Usage, as OpenAI counts it and as other servers of this dialect do
-
-_KNOWN = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
-_KNOWN_DETAILS = {
-    "prompt_tokens_details": frozenset({"cached_tokens", "cache_write_tokens"}),
-    "completion_tokens_details": frozenset({"reasoning_tokens"}),
-}
-_CACHED_IN_ORDER = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
-_CACHED = frozenset(_CACHED_IN_ORDER)
-
-
-def parse_usage(raw: bytes) -> Usage | None:
-    """The tokens, or None if there are no counts."""
-    try:
-        counts = decode_object(raw)
-    except UNREADABLE:
-        return None
-    inputs, outputs = details_in(counts, "prompt_tokens_details"), details_in(counts, "completion_tokens_details")
-    reasoning = count_in(outputs, "reasoning_tokens") or count_in(counts, "reasoning_tokens")
-    cached = count_in(inputs, "cached_tokens")
-    if not cached and not _CACHED.isdisjoint(counts):
-        cached = next((count for key in _CACHED_IN_ORDER if (count := count_in(counts, key))), 0)
-    written = cache_written_in(inputs) or count_in(counts, "cache_creation_input_tokens")
-    entered = count_in(counts, "prompt_tokens") or count_in(counts, "input_tokens")
-    output = count_in(counts, "completion_tokens") or count_in(counts, "output_tokens")
-    audio = count_in(inputs, "audio_tokens")
-    uncounted = count_in(counts, "total_tokens") - entered - output if entered or output else 0
-    if uncounted > 0 and uncounted == audio:
-        entered += uncounted
-    elif uncounted > 0 and reasoning in (0, uncounted):
-        # Reasoning that was charged, but not counted as output.
-        output += uncounted
-        reasoning = uncounted
-    others = other_counts(counts, _KNOWN, _KNOWN_DETAILS, NAME)
-    return Usage(entered, output, cached, written, reasoning, others, audio=audio)
-
-
-_Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
-
-
-class _InputDetails(msgspec.Struct, frozen=True, gc=False):
-    cached_tokens: _Count = 0
-    cache_write_tokens: _Count = 0
-    cache_creation_input_tokens: UnsetType = UNSET
-    cached_creation_tokens: UnsetType = UNSET
-    cache_creation_tokens: UnsetType = UNSET
-    audio_tokens: _Count = 0
-
-
-class _OutputDetails(msgspec.Struct, frozen=True, gc=False):
-    reasoning_tokens: _Count = 0
-
-
-class _ChatCounts(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """Usage as OpenAI itself reports it: no other counts than these."""
-
-    prompt_tokens: _Count
-    completion_tokens: _Count
-    total_tokens: _Count
-    prompt_tokens_details: _InputDetails = _InputDetails()
-    completion_tokens_details: _OutputDetails = _OutputDetails()
-
-
-_counts = msgspec.json.Decoder(_ChatCounts).decode
-
-
-def count_usage(raw: bytes | msgspec.Raw) -> Usage | None:
-    """The tokens alone, for an answer that is relayed with its own usage object. It takes a tenth of the time. None if
-    the object is not as OpenAI's own."""
-    try:
-        counts = _counts(raw)
-    except UNREADABLE:
-        return None
-    given, made = counts.prompt_tokens, counts.completion_tokens
-    if given + made != counts.total_tokens:
-        return None
-    inputs = counts.prompt_tokens_details
-    reasoning = counts.completion_tokens_details.reasoning_tokens
-    return Usage(given, made, inputs.cached_tokens, inputs.cache_write_tokens, reasoning, audio=inputs.audio_tokens)
-
-
 def _parse_odd_usage(raw: msgspec.Raw) -> Usage | None:
     """The tokens of an object with other counts. Raises DecodeError if clients cannot read it."""
     schema.decode_glanced_usage(raw)
-    return parse_usage(bytes(raw))
+    return parse_chat_usage(bytes(raw), NAME)

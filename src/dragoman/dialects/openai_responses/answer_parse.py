@@ -30,19 +30,11 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, MediaKind, Opaque, Origin, StateKind
-from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.families.openai_answers import cache_written_in, count_in, details_in, other_counts
+from dragoman.conversation.replies import Stop
+from dragoman.dialects.families.openai_usage import parse_responses_usage
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, moment_of, parse_state
-from dragoman.dialects.shared.raw_json import (
-    ABSENT,
-    UNREADABLE,
-    decode_broken,
-    decode_items,
-    decode_members,
-    decode_object,
-    text_of,
-)
+from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_members, text_of
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure, unreadable_answer
 from dragoman.wire.json_reader import render_object
@@ -284,7 +276,7 @@ class ResponsesAnswerParser(msgspec.Struct, eq=False):
         for held in self._items.values():
             self._close_call(held, out)
         self._stop(response, out)
-        usage = parse_usage(response["usage"]) if "usage" in response else None
+        usage = parse_responses_usage(response["usage"], NAME) if "usage" in response else None
         if usage is not None:
             out.append(Used(usage))
         out.append(self._ended(response))
@@ -575,29 +567,3 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     if not read:
         return [Failed(unreadable_answer(body))]
     return out
-
-
-# Usage: input includes what was cached, output includes reasoning
-
-_KNOWN = frozenset({"input_tokens", "output_tokens", "total_tokens"})
-_KNOWN_DETAILS = {
-    "input_tokens_details": frozenset({"cached_tokens", "cache_write_tokens"}),
-    "output_tokens_details": frozenset({"reasoning_tokens"}),
-}
-
-
-def parse_usage(raw: bytes) -> Usage | None:
-    """The tokens, or None if there are no counts."""
-    try:
-        counts = decode_object(raw)
-    except UNREADABLE:
-        return None
-    inputs, outputs = details_in(counts, "input_tokens_details"), details_in(counts, "output_tokens_details")
-    reasoning = count_in(outputs, "reasoning_tokens")
-    entered = count_in(counts, "input_tokens") or count_in(counts, "prompt_tokens")
-    output = count_in(counts, "output_tokens") or count_in(counts, "completion_tokens")
-    uncounted = count_in(counts, "total_tokens") - entered - output
-    if reasoning and uncounted == reasoning:
-        output += uncounted
-    cached, written = count_in(inputs, "cached_tokens"), cache_written_in(inputs)
-    return Usage(entered, output, cached, written, reasoning, other_counts(counts, _KNOWN, _KNOWN_DETAILS, NAME))
