@@ -91,6 +91,26 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         (CHAT, "qwen/qwen-plus", {"messages": [HI], "enable_thinking": True, "thinking_budget": 60000}),
         *((CHAT, target, {"messages": [SHOWN]}) for target in BLIND),
         (CHAT, "openrouter/anthropic/claude-sonnet-4.5", {"messages": [HINTED] * 6}),
+        (
+            CHAT,
+            "openrouter/anthropic/claude-sonnet-4.5",
+            {"messages": [HI, CALLS, *FOUND], "reasoning": {"effort": "high"}},
+        ),
+        (
+            CHAT,
+            "openrouter/anthropic/claude-sonnet-4.5",
+            {"messages": [HI], "tools": [TOOLS], "tool_choice": "required", "reasoning": {"max_tokens": 2000}},
+        ),
+        (
+            CHAT,
+            "openrouter/anthropic/claude-sonnet-4.5",
+            {"messages": [HI, {"role": "assistant", "content": " "}, HI]},
+        ),
+        (
+            CHAT,
+            "openrouter/anthropic/claude-sonnet-4.5",
+            {"messages": [HI, {"role": "assistant", "content": "It is "}]},
+        ),
         (CHAT, "openrouter/openai/gpt-5", {"messages": [HI], "reasoning": {"effort": "high", "max_tokens": 2000}}),
         (CLAUDE, "anthropic/claude-sonnet-4-5", {"messages": [HI], "max_tokens": 1, "thinking": HIDDEN}),
         (CLAUDE, "anthropic/claude-opus-5", {"messages": [HI], "max_tokens": 200_000}),

@@ -21,6 +21,8 @@ becomes
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from msgspec.structs import replace
 
 from dragoman.conversation import traits
@@ -71,16 +73,21 @@ def _fill(conversation: Conversation, facts: Facts) -> Rewrite:
 
 def _turn_off(conversation: Conversation, facts: Facts) -> Rewrite:
     before = conversation.settings.thinking
-    by_budget = facts.thinking_form is ThinkingForm.BUDGET or (before is not None and before.budget is not None)
-    if not by_budget or not _loop_without_thinking(conversation.messages):
+    by_budget = facts.thinking_form in _BUDGETED or (before is not None and before.budget is not None)
+    if not by_budget or not _loop_without_thinking(conversation.messages, facts):
         return Rewrite(conversation)
     did = "turned thinking off: the last tool turn has none"
     note = Note(did, key="thinking", loses=Loss.AUTHORITY, before=before, after=False)
     return rewrite_settings(conversation, [note], thinking=Thinking(on=False))
 
 
-def _loop_without_thinking(messages: tuple[Message, ...]) -> bool:
-    """Is the last turn the answer to calls, and does the turn that made them begin with anything but thinking?"""
+_BUDGETED = (ThinkingForm.BUDGET, ThinkingForm.OPEN)
+"""Forms in which thinking has a budget, also if a router makes it of an effort."""
+
+
+def _loop_without_thinking(messages: tuple[Message, ...], facts: Facts) -> bool:
+    """Is the last turn the answer to calls, and does the turn that made them begin with anything but thinking? Where
+    entries hold its proof, words alone are none."""
     at = len(messages) - 1
     answered = False
     while at >= 0 and messages[at].role is not Role.ASSISTANT:
@@ -88,4 +95,7 @@ def _loop_without_thinking(messages: tuple[Message, ...]) -> bool:
         at -= 1
     while at > 0 and messages[at - 1].role is Role.ASSISTANT:
         at -= 1
-    return answered and at >= 0 and type(messages[at].parts[0]) is not Reasoning
+    if not answered or at < 0:
+        return False
+    leading = takewhile(lambda part: type(part) is Reasoning, messages[at].parts)
+    return not any(not facts.state_format or getattr(part, "state", None) is not None for part in leading)

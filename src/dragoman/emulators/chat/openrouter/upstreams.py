@@ -192,8 +192,43 @@ def _odd_arguments(messages: list[Any]) -> tuple[int, int] | None:
     return None
 
 
+def check_thinking(request: ReceivedRequest) -> None:
+    """Claude up to 4.5, told to think, wants its thinking back with the last calls, and is not made to call."""
+    reasoning = request.body.get("reasoning")
+    thinks = isinstance(reasoning, dict) and reasoning.get("enabled") is not False
+    thinks = thinks and any(reasoning.get(key) for key in ("effort", "max_tokens", "enabled"))
+    if not thinks or not (0, 0) < claude_version(request.model) < (4, 6) or reasoning.get("effort") == "none":
+        return
+    if request.body.get("tool_choice") not in (None, "auto", "none"):
+        raise _anthropic_refusal("Thinking may not be enabled when tool_choice forces tool use.")
+    messages = request.body["messages"]
+    at = len(messages) - 1
+    while at >= 0 and role(messages[at]) == "tool":
+        at -= 1
+    if at == len(messages) - 1 or at < 0 or role(messages[at]) != "assistant":
+        return
+    entries = messages[at].get("reasoning_details")
+    if not any(item.get("signature") or item.get("data") for item in entries or () if isinstance(item, dict)):
+        raise _anthropic_refusal(
+            f"messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When"
+            " `thinking` is enabled, a final `assistant` message must start with a thinking block."
+        )
+
+
 def _check_claude(messages: list[Any], model: str) -> None:
     turns = after_opening(messages)
+    for turn in turns:
+        content = turn.get("content")
+        if (
+            role(turn) == "assistant"
+            and isinstance(content, str)
+            and not content.strip()
+            and not turn.get("tool_calls")
+        ):
+            raise _anthropic_refusal("messages: text content blocks must be non-empty")
+    last = turns[-1].get("content") if turns and role(turns[-1]) == "assistant" else ""
+    if isinstance(last, str) and last != last.rstrip():
+        raise _anthropic_refusal("messages: final assistant content cannot end with trailing whitespace")
     for at, message in enumerate(turns):
         if role(message) == "user" and message["content"] in ("", []):
             sentence = "all messages must have non-empty content except for the optional final assistant message"
