@@ -10,6 +10,11 @@ import pytest
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Seen, Upstream, upstream
 
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import CacheHint, Result, Text
+from dragoman.engine.answer.reasoning_capture import turn_key
+
 PATH = "/v1/responses"
 OWN = {
     "id": "resp_1",
@@ -116,6 +121,29 @@ def test_thinking_is_put_back_where_it_was_though_ids_repeat(tmp_path: Path) -> 
     for who, body in zip(("Anna", "Bert"), behind.bodies()[-2:], strict=True):
         thoughts = [one.get("reasoning_content") for one in body["messages"] if one["role"] == "assistant"]
         assert thoughts == [f"{who} 0", f"{who} 1"]
+
+
+LONG = "word " * 1000
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (LONG, LONG, True),
+        (LONG, "W" + LONG[1:], False),
+        (LONG, LONG[:-1] + "!", False),
+        (LONG, LONG + LONG, False),
+        ("Hi", "Ho", False),
+        ("Hi", "Hi", True),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_turns_are_told_apart_whatever_is_marked_for_the_cache(one: str, other: str, same: bool, inside: bool) -> None:
+    def key(words: str, marked: bool) -> str:
+        text = Text(literal=quote(words), hint=CacheHint() if marked else None)
+        return turn_key(Message(Role.TOOL, (Result("a", (text,)) if inside else text,)))
+
+    assert (key(one, True) == key(other, False)) is same
 
 
 def _says_done(seen: Seen) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ _LIMIT = 4 * 1024 * 1024
 _RELEVANT = frozenset({TextDelta, ReasoningDelta, CallStarted, CallDelta, Signed})
 
 
+_LONG = 1 << 10
 _FEW_LETTERS = 64
 """Words with no more letters are those of other answers too: `Done.`"""
 
@@ -51,16 +53,21 @@ def text_key(text: str, turn: Callable[[], TurnKeys] = TurnKeys) -> str:
 def turn_key(message: Message) -> str:
     """What tells the turn before a call from others: a digest of all that it says, without the cache hints, which
     clients move from turn to turn."""
-    return digest(replace(message, parts=_without_hints(message.parts), hint=None)) or ""
+    return digest(replace(message, parts=_mark_parts(message.parts), hint=None)) or ""
 
 
-def _without_hints(parts: Sequence[Part]) -> tuple[Part, ...]:
-    return tuple([_without_hint(part) for part in parts])
+def _mark_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
+    return tuple([_mark_part(part) for part in parts])
 
 
-def _without_hint(part: Part) -> Part:
-    if isinstance(part, Result) and any(inner.hint is not None for inner in part.parts):
-        part = replace(part, parts=_without_hints(part.parts))
+def _mark_part(part: Part) -> Part:
+    """A part as it is told from others. Of a long text its length, beginning and end are enough: there may be a
+    megabyte of results."""
+    if isinstance(part, Text) and len(part.literal) > _LONG:
+        ends = part.literal[: _LONG // 2] + part.literal[-_LONG // 2 :]
+        return Text(literal=b'"%d %b"' % (len(part.literal), blake2b(ends, digest_size=16).hexdigest().encode()))
+    if isinstance(part, Result):
+        return replace(part, parts=_mark_parts(part.parts), hint=None)
     return part if part.hint is None else replace(part, hint=None)
 
 
