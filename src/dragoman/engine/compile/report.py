@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate
-from operator import attrgetter
+from itertools import accumulate, chain, compress, repeat
+from operator import attrgetter, is_
 from typing import Any
 
 import msgspec
@@ -35,7 +35,7 @@ WHOLE = "whole-asked"
 
 _LOSSES = tuple(map(str, Loss))
 _NONE: frozenset[int] = frozenset()
-_place_of = attrgetter("at")
+_place_of, _parts_of = attrgetter("at"), attrgetter("parts")
 _FEW_LOOKUPS = 8
 """Known messages that are looked for one by one before all are put into a table."""
 _SHOWN = 5
@@ -108,6 +108,7 @@ class ReportBuilder:
         "_lookups",
         "_members",
         "_missed",
+        "_part_ids",
         "_parts",
         "_places",
         "_pointers",
@@ -123,6 +124,7 @@ class ReportBuilder:
         self._late_places: _Places | None = None
         self._lookups = 0
         self._holders: dict[int, Message] | None = None
+        self._part_ids: set[int] | None = None
         self._missed = {miss.item for miss in near_misses} if (near_misses := ask.conversation.near_misses) else _NONE
         self._digests: dict[int, tuple[Any, str | None]] = {}
         # By the message's id, each with the message itself, so that no other can get its id.
@@ -192,14 +194,19 @@ class ReportBuilder:
         """The message of the client's with the first part of one that a rule made up: its parts were moved there."""
         if not message.parts:
             return None
+        first, messages = id(message.parts[0]), self._ask.conversation.messages
+        if self._part_ids is None:
+            self._part_ids = _find_part_ids(messages)
+        if first not in self._part_ids:
+            return None  # nearly always: a rule made up the part, too
         if self._holders is None:
             self._holders = {}
-            for one in reversed(self._ask.conversation.messages):
+            for one in reversed(messages):
                 for part in one.parts:
                     self._holders[id(part)] = one
                     for inner in part.parts if type(part) is Result else ():
                         self._holders[id(inner)] = one
-        return self._holders.get(id(message.parts[0]))
+        return self._holders.get(first)
 
     def _pointers_of(self, message: Message) -> list[str]:
         """The pointers to all parts of a message: one part's depends on those before it."""
@@ -234,6 +241,13 @@ class ReportBuilder:
         if known is None:
             known = self._parts[id(message)] = (message, _PartIndex(message))
         return known[1]
+
+
+def _find_part_ids(messages: Sequence[Message]) -> set[int]:
+    """The ids of all parts, and of those inside results: found without a step of the interpreter for each."""
+    parts = list(chain.from_iterable(map(_parts_of, messages)))
+    results = compress(parts, map(is_, map(type, parts), repeat(Result)))
+    return {*map(id, parts), *map(id, chain.from_iterable(map(_parts_of, results)))}
 
 
 @lru_cache(maxsize=1024)
