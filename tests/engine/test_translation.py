@@ -373,18 +373,34 @@ def test_a_connection_that_dies_after_the_whole_answer_adds_no_error(upstream: s
 @pytest.mark.parametrize("dies", [False, True])
 @pytest.mark.parametrize("undo", [FORCED, Undo()], ids=["translated", "relayed"])
 @pytest.mark.parametrize("client", DIALECT_NAMES)
-@pytest.mark.parametrize("upstream", _WHOLE)
-def test_an_answer_that_said_why_it_stopped_is_whole_without_its_last_event(
-    upstream: str, client: str, undo: Undo, dies: bool
-) -> None:
-    whole, lacking = (Translation(upstream, client, undo, ANSWERING) for _ in range(2))
-    proper = whole.feed(_WHOLE[upstream]) + whole.close()
-    out = lacking.feed(_WHOLE[upstream].rpartition(b"data: ")[0])
+def test_a_chat_answer_that_said_why_it_stopped_is_whole_without_its_mark(client: str, undo: Undo, dies: bool) -> None:
+    whole, lacking = (Translation("openai-chat", client, undo, ANSWERING) for _ in range(2))
+    proper = whole.feed(_WHOLE["openai-chat"]) + whole.close()
+    out = lacking.feed(_WHOLE["openai-chat"].rpartition(b"data: ")[0])
     out += lacking.fail(Failure(FailureKind.NETWORK, "cut")) if dies else lacking.close()
     assert lacking.failure is None
     assert (lacking.stop, lacking.ended) == (Stop.END, True)
-    is_chat = upstream == client == "openai-chat" and undo is not FORCED
-    assert out == (proper.removesuffix(b"data: [DONE]\n\n") if is_chat else proper)
+    is_relayed = client == "openai-chat" and undo is not FORCED
+    assert out == (proper.removesuffix(b"data: [DONE]\n\n") if is_relayed else proper)
+
+
+@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("undo", [FORCED, Undo()], ids=["translated", "relayed"])
+@pytest.mark.parametrize("client", DIALECT_NAMES)
+def test_an_answer_of_claude_without_its_last_event_is_broken(client: str, undo: Undo, dies: bool) -> None:
+    lacking = Translation("anthropic", client, undo, ANSWERING)
+    lacking.feed(_WHOLE["anthropic"].rpartition(b"data: ")[0])
+    assert lacking.fail(Failure(FailureKind.NETWORK, "cut")) if dies else lacking.close()
+    assert lacking.failure is not None
+
+
+def test_an_answer_of_gemini_that_said_why_it_stopped_outlives_its_connection() -> None:
+    chunk = b'data: {"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}]}\n\n'
+    for client in DIALECT_NAMES:
+        closed, died = (Translation("gemini", client, FORCED, ANSWERING) for _ in range(2))
+        proper = closed.feed(chunk) + closed.close()
+        assert died.feed(chunk) + died.fail(Failure(FailureKind.NETWORK, "cut")) == proper
+        assert died.failure is None
 
 
 def test_an_unknown_dialect_is_named_with_its_nearest() -> None:

@@ -435,10 +435,6 @@ class ChunkRewrite(Protocol):
         """Is given the followed member of the next chunk, as JSON, if that is the last chunk with another value there.
         It answers whether it need not see more of the chunk. None if it has to see each."""
 
-    @property
-    def lacks(self) -> bytes:
-        """What a stream lacks that comes to its proper end here: its last event, if the server left it out."""
-
     def may_be_misread(self, payload: bytes) -> bool:
         """Whether the JSON of a chunk looks like one."""
 

@@ -111,7 +111,7 @@ class AnthropicAnswerParser(msgspec.Struct, eq=False):
     _late: dict[str, Json] = {}
     _parts: int = 0
     _called: bool = False
-    stopped: bool = False
+    _stopped: bool = False
 
     def start(self, message: Mapping[str, Raw], out: list[events.Event]) -> None:
         """What a message says of itself. Members that a stream sends at its end are kept for the stop."""
@@ -213,14 +213,14 @@ class AnthropicAnswerParser(msgspec.Struct, eq=False):
         if not word:
             self._late = kept if len(kept) <= MOST_MEMBERS else self._late
             return
-        self.stopped = True
+        self._stopped = True
         self._close_all(out)
         sequence = text_of(fields.get("stop_sequence")) or None
         out.append(events.Stopped(0, STOPS.parse(word, self._called), word, sequence, extras_of(NAME, kept)))
 
     def end(self, out: list[events.Event]) -> None:
         self._close_all(out)
-        if not self.stopped:
+        if not self._stopped:
             out.append(events.Stopped(0, STOPS.parse("", self._called), "", None, extras_of(NAME, self._late)))
         out.append(events.Ended())
         self.over = True

@@ -1,8 +1,7 @@
 """Events of a relayed stream that Anthropic's SDKs and Claude Code stumble over, written as Anthropic writes them.
 
 Servers that imitate Anthropic leave out the usage, the head of a message or of a block, or its end; they give two
-blocks one index, or put thinking and text into one block. The SDKs raise then, or lose a block in silence. The last
-event of the message is lost at times, too (DeepSeek-Reasonix#8756, better-ccflare#307).
+blocks one index, or put thinking and text into one block. The SDKs raise then, or lose a block in silence.
 """
 
 from __future__ import annotations
@@ -19,9 +18,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.call_input import call_input
 from dragoman.dialects.families.foreign_errors import ForeignErrors
 from dragoman.dialects.shared.parsing import answer_call_id, vendor_id
-from dragoman.wire.sse import render_event_frame
 
-LAST_EVENT = render_event_frame(b"message_stop", b'{"type":"message_stop"}')
 _MOST_OPEN = 1024
 """Blocks that are open at once. More go through as they are."""
 
@@ -64,7 +61,6 @@ class MisreadBlocks(msgspec.Struct):
     renumbers: bool = False
     """The client's indexes differ from the server's."""
     follow: None = None
-    lacks: bytes = b""
     open: dict[int, _ShownBlock] = {}
     blocks: int = 0
     counted: set[str] = set()
@@ -160,15 +156,13 @@ class MisreadBlocks(msgspec.Struct):
 
     def _stop(self, chunk: dict[str, Any]) -> list[Any]:
         """The end of the message, before which each block has its own."""
-        ended, stops = [event for index in list(self.open) for event in self._end(index)], False
+        ended = [event for index in list(self.open) for event in self._end(index)]
         if chunk["type"] == "message_delta":
             given = chunk.get("usage")
             reported = given if isinstance(given, dict) else {}
             usage = {key: reported[key] for key in reported if reported[key] != 0 or key not in self.counted}
             usage |= {"output_tokens": 0} if usage.get("output_tokens") is None else {}
             chunk = {**chunk, "usage": usage}
-            stops = isinstance(delta := chunk.get("delta"), dict) and bool(delta.get("stop_reason"))
-        self.lacks = LAST_EVENT if stops else b""
         return [*ended, chunk]
 
 

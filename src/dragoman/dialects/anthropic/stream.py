@@ -16,7 +16,7 @@ from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN, answer_render
 from dragoman.dialects.anthropic.answer_parse import AnthropicAnswerParser, check_read_message, parse_answer
-from dragoman.dialects.anthropic.relay_rewrite import LAST_EVENT, rewrite_events
+from dragoman.dialects.anthropic.relay_rewrite import rewrite_events
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
 from dragoman.dialects.shared.ownership import own_fields
@@ -133,13 +133,6 @@ class AnthropicStreamParser(SseStreamParser[AnthropicAnswerParser]):
         except (KeyError, msgspec.DecodeError):
             self.skipped += 1
 
-    def _end(self, out: list[Event]) -> None:
-        """A message that has said why it stopped is complete without its last event."""
-        if self._answer.stopped:
-            self._answer.end(out)
-        else:
-            super()._end(out)
-
 
 class AnthropicStreamRenderer(BlockBuilder, StreamOutput):
     """Renders blocks as server-sent events."""
@@ -253,7 +246,7 @@ class AnthropicStreamRenderer(BlockBuilder, StreamOutput):
             }
         )
         self._out.append(render_event_frame(b"message_delta", frame))
-        self._out.append(LAST_EVENT)
+        self._out.append(render_event_frame(b"message_stop", b'{"type":"message_stop"}'))
 
     def fail(self, failure: Failure) -> None:
         self._out.append(render_event_frame(b"error", answer_render.error_body(failure, self._context)[1]))

@@ -89,7 +89,6 @@ class MisreadEvents(msgspec.Struct):
     seed: str = ""
     renumbers: bool = False
     follow: None = None
-    lacks: bytes = b""
     numbers: dict[str, int] = {}
 
     def may_be_misread(self, payload: bytes) -> bool:

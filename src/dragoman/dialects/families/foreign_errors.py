@@ -24,7 +24,6 @@ class ForeignErrors(msgspec.Struct, frozen=True, gc=False):
     """The data of the vendor's own event."""
     renumbers: bool = False
     follow: None = None
-    lacks: bytes = b""
 
     def may_be_misread(self, payload: bytes) -> bool:
         return b'"error"' in payload

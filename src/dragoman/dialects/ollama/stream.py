@@ -51,7 +51,6 @@ class MisreadLines(msgspec.Struct):
     seed: str = ""
     renumbers: bool = False
     follow: None = None
-    lacks: bytes = b""
 
     def may_be_misread(self, payload: bytes) -> bool:
         try:

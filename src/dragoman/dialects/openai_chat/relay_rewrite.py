@@ -196,7 +196,6 @@ class MisreadChunks(msgspec.Struct):
     provider: str = ""
     renumbers: bool = False
     follow: Callable[[bytes], bool] | None = None
-    lacks: bytes = b""
     calls: dict[int, _BegunCalls] = {}
     stopped: dict[int, str] = {}
     notes: dict[int, int] = {}

@@ -139,12 +139,10 @@ class RelayFrames:
         return out
 
     def close(self) -> bytes:
-        """The rest of a stream that ended properly, with what it lacks: a blank line, without which SDKs read no frame,
-        or the last event."""
+        """The rest of a stream that ended properly, with the blank line that it lacks: SDKs read no frame without."""
         held, self._held = self._held, b""
         self._within = self._open
-        rest = self._clean(held.rstrip(b"\r\n") + b"\n\n") if held else self.drop()
-        return rest if self._rewrite is None else rest + self._rewrite.lacks
+        return self._clean(held.rstrip(b"\r\n") + b"\n\n") if held else self.drop()
 
     def drop(self) -> bytes:
         """The stream broke off: forget the half frame that is held, and end the one that is half out."""
