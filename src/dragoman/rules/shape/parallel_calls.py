@@ -48,7 +48,7 @@ from dragoman.rules.rule import rule
 def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
     most = _find_most(context.facts)
     largest = max(map(len, map(_parts_of, conversation.messages)), default=0)
-    return _part_turns(conversation, most) if largest > most else Rewrite(conversation)
+    return _part_turns(conversation, most) if 0 < most < largest else Rewrite(conversation)
 
 
 _parts_of = attrgetter("parts")
