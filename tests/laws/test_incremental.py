@@ -293,8 +293,9 @@ _TOOL: Wire = {"type": "function", "function": {"name": "f", "parameters": {"typ
 
 def test_sequences_that_once_differed_become_the_same() -> None:
     """A trait of what is gone called a rule that had nothing to do, and wrote it into the report."""
-    sequence = Sequence(1674)
-    compare(sequence.dialect, sequence.turns(), 1674)
+    for number in (1674, 2589):
+        sequence = Sequence(number)
+        compare(sequence.dialect, sequence.turns(), number)
 
 
 def _loops() -> Iterator[tuple[str, Iterator[tuple[bytes, Target, Options]]]]:
@@ -315,7 +316,7 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "takes every record for one that fits": (
         ContinuedRepairs,
         "_fits",
-        lambda self, record, conversation, mirror: True,
+        lambda self, record, conversation, mirror, is_called: True,
     ),
     "loses entries of the report": (ContinuedRepairs, "_carry", lambda self, record, end: None),
     "takes the entries of other settings": (

@@ -57,6 +57,8 @@ class CompiledTurn(msgspec.Struct):
     records: dict[int, RuleRecord]
     """What rules did that changed messages, by their places in the plan."""
     written: WrittenList
+    called: set[int] = set()
+    """The places of the rules that were called."""
     top: object = None
     """What stood around the messages in the client's body."""
     entries: dict[int, tuple[Sequence[Note], Sequence[Change]]] = {}
@@ -103,7 +105,7 @@ class ContinuedRepairs:
         self._passed: list[int] = [] if before is None else sorted(before.records, reverse=True)
         """Places of what rules did on the turn before, which are still to come."""
         written = WrittenList() if before is None else replace(before.written, same=0)
-        self.now = CompiledTurn(plan, messages, {}, written, known.top)
+        self.now = CompiledTurn(plan, messages, {}, written, top=known.top)
         self._entries = {} if before is None or before.top is not known.top else before.entries
         self.carried: Sequence[Note] = ()
         """Notes of the last rule about what was known."""
@@ -136,6 +138,7 @@ class ContinuedRepairs:
     def repair(self, place: int, rule: Rule, conversation: Conversation, context: Context, seen: int) -> Rewrite:
         """What a rule makes of the conversation."""
         self.carried, self.seen = (), None
+        self.now.called.add(place)
         if not self._is_open:
             self._open()
         if self._mirror is not None:
@@ -149,7 +152,8 @@ class ContinuedRepairs:
             return done if mirror is None else self._compare(record, conversation, done, self._known.opening)
         if mirror is None:
             return rule.repair(conversation, context)
-        if not is_turnwise or not self._fits(record, conversation, mirror):
+        is_called = self._before is not None and place in self._before.called
+        if not is_turnwise or not self._fits(record, conversation, mirror, is_called):
             return self._compare(record, conversation, rule.repair(conversation, context))
         messages = conversation.messages
         rest = messages[count:]
@@ -228,13 +232,13 @@ class ContinuedRepairs:
             same = record.before.messages is self._mirror and _are_same(record.after, self._mirror, self._count)
             self._mirror = record.after if same else None
 
-    def _fits(self, record: RuleRecord | None, conversation: Conversation, mirror: Messages) -> bool:
+    def _fits(self, record: RuleRecord | None, conversation: Conversation, mirror: Messages, is_called: bool) -> bool:
         """Whether what is known of a rule holds for the beginning of this conversation."""
         count, messages = self._count, conversation.messages
         if not _begins_turn(messages, count) or messages[count].at == MADE:
             return False
         if record is None:
-            return True  # on the turn before it had nothing to do
+            return is_called  # on the turn before it had nothing to do, if it was called
         before, after = record.before, record.after
         if before.messages is not mirror or not _is_same_top(before, conversation):
             return False
