@@ -25,6 +25,7 @@ from dragoman.conversation.notation import script
 from dragoman.engine.compile.plan import FAITHFUL_CLIENT, context_for, rules_for
 from dragoman.engine.exchange.steps import STEPS
 from dragoman.engine.library.explain import describe_fact
+from dragoman.gateway.http.openapi import describe_unserved
 from dragoman.gateway.routes import ROUTES
 from dragoman.profiles.doubts import facts_of_form
 from dragoman.profiles.facts import Facts, Stance, declared_questions
@@ -380,13 +381,24 @@ def errors_page() -> str:
 def routes_page() -> str:
     """Who may call what."""
     intro = (
-        "Everything that the gateway serves, and who may call it. **open**: everybody. **key**: every key, whose "
+        "Everything that the gateway answers, and who may call it. **open**: everybody. **key**: every key, whose "
         "`allowed_endpoints` has the path. **admin**: admin keys, and a key whose `allowed_endpoints` names just this "
         "path. Without keys, everybody on this machine may call everything, and pages of elsewhere nothing. `GET` "
         "answers `HEAD` too. Paths of a dialect are served under its other prefixes as well, such as `/v1`."
     )
     rows = [f"| {route.access} | `{route.method}` | `{route.path}` | {route.says} |" for route in ROUTES if route.says]
-    return page("Routes", intro, "\n".join(["| for | method | path | what it does |", "|---|---|---|---|", *rows]))
+    served = "\n".join(["| for | method | path | what it does |", "|---|---|---|---|", *rows])
+    more = (
+        "## Other paths of the vendors\n\nWhat clients of a vendor ask for beside plain requests, for every key. "
+        "What is not served gets a refusal that says what to do instead."
+    )
+    others = [
+        f"| {', '.join(f'`{method.upper()}`' for method in one)} | `{path}` | {next(iter(one.values()))['summary']} |"
+        for path, one in describe_unserved().items()
+    ]
+    return page(
+        "Routes", intro, served, more, "\n".join(["| method | path | what it does |", "|---|---|---|", *others])
+    )
 
 
 def script_page() -> str:

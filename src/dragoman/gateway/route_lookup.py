@@ -63,14 +63,24 @@ def _ask_named(found: Route) -> Endpoint:
 async def _refuse_unknown(request: ServedRequest, path: str) -> None:
     method = request.inbound.method
     request.services.records.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path[:200], "method": method})
-    allowed = [one for one, routes in EXACT.items() if path in routes]
-    if "POST" not in allowed and route("POST", path, request.inbound.query) is not None:
-        allowed.append("POST")
+    allowed = [one for one in _METHODS if _is_for(one, path, request)]
     if not allowed:
         raise nothing_at(path)
     named = ", ".join("GET, HEAD" if one == "GET" else one for one in allowed)
     what = f"{method} is not for {path[:200]}; use {named}"
     raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"), ((b"allow", named.encode()),))
+
+
+def _is_for(method: str, path: str, request: ServedRequest) -> bool:
+    """Whether the path is served by another method than the one that was asked for."""
+    if path in EXACT.get(method, {}) or _match_own(method, path) is not None:
+        return True
+    inbound, config = request.inbound, request.services.live.config
+    unserved = unserved_path(method, path, caller_dialect(inbound.path, inbound.headers))
+    if unserved is not None:
+        asked = (config, unserved.dialect, unserved.path.path)
+        return stored_answers.is_served(*asked) or conversations.is_served(*asked)
+    return method == "POST" and route(method, path, inbound.query) is not None
 
 
 async def _refuse_unserved(request: ServedRequest, unserved: Unserved) -> None:
@@ -86,6 +96,8 @@ async def _refuse_unserved(request: ServedRequest, unserved: Unserved) -> None:
     services.records.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
     raise Refused(not_served(inbound.method, unserved), _NO_RETRY)
 
+
+_METHODS = ("GET", "POST", "PUT", "DELETE")
 
 _NO_RETRY = ((b"x-should-retry", b"false"),)
 """The SDKs of OpenAI and Anthropic try every status of 500 and above again, unless a header forbids it."""

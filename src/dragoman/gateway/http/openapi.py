@@ -84,10 +84,10 @@ def _paths() -> dict[str, Any]:
     for route in ROUTES:
         if route.is_public:
             paths.setdefault(route.path, {}).setdefault(route.method.lower(), _operation(route))
-    return {**_describe_unserved(), **paths}
+    return {**describe_unserved(), **paths}
 
 
-def _describe_unserved() -> dict[str, Any]:
+def describe_unserved() -> dict[str, Any]:
     """Paths of the vendors' APIs that get a refusal which says what to do; some of them only while `state` is off."""
     paths: dict[str, Any] = {}
     for one in all_dialects():
