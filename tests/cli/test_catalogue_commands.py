@@ -49,6 +49,12 @@ def test_each_fact_with_its_layer_and_its_evidence() -> None:
     assert {"first_turn", "context_window", "media.image"} <= {one["fact"] for one in found}
 
 
+def test_a_pattern_that_two_entries_share_is_listed_once() -> None:
+    entries = Profiles().profile("mistral").models
+    assert sum("*open-mixtral-*" in entry.globs for entry in entries) == 2
+    assert run("profiles", "mistral").stdout.count("*open-mixtral-*,") == 1
+
+
 def test_a_user_overrides_a_fact(tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
     file.write_text('[gemini]\n[gemini.facts]\nfirst_turn = "any"\n')

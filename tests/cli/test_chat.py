@@ -59,7 +59,9 @@ def test_an_unknown_model_is_told_and_the_old_one_stays() -> None:
     assert 'Did you mean "claude-sonnet-4-6"' in done.stderr
     assert "GET" not in done.stderr
     assert "openai/gpt-4o is emulated" in done.stderr
-    assert talk(args=("nope",)).exit_code == 2
+    refused = talk(args=("nope",))
+    assert refused.exit_code == 2
+    assert "/model in `dragoman chat` lists what there is" in refused.stderr
 
 
 def test_pictures_saving_and_clearing(tmp_path: Path) -> None:

@@ -43,6 +43,14 @@ def test_models_of_a_provider_with_an_own_profile(folder: Path) -> None:
     assert shown.output.startswith("large: the highest rating, 1400\n  then small\n")
 
 
+@pytest.mark.parametrize("held", ["hello", "[]", '{"model": "coding", "messages": 5}'])
+def test_a_file_that_is_no_request_is_named(folder: Path, held: str) -> None:
+    (folder / "request.json").write_text(held)
+    shown = run(folder)
+    assert shown.exit_code == 1
+    assert shown.stderr.startswith(f"dragoman: {folder / 'request.json'}: ")
+
+
 def test_a_decision_and_its_reason(folder: Path) -> None:
     shown = run(folder)
     assert shown.exit_code == 0, shown.output

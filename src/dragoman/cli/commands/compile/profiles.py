@@ -152,7 +152,7 @@ def _show(target: Target, stated: list[StatedFact], known: Profiles) -> None:
         click.echo(f"key      {' or '.join(profile.key.names)}")
     if profile.families:
         click.echo(f"families {', '.join(profile.families)}")
-    globs = [glob for models in profile.models for glob in models.globs]
+    globs = list(dict.fromkeys(glob for models in profile.models for glob in models.globs))
     if globs:
         click.echo(f"models   {printable(', '.join(globs[:12]))}{', …' if len(globs) > 12 else ''}")
     rows = [(one.fact, _value(one), _shorten(one.origin, 40), _evidence(one)) for one in stated]

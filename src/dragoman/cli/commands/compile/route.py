@@ -11,11 +11,12 @@ from dragoman.cli.inputs.compile_context import config_option, file_type, read_r
 from dragoman.cli.output.console import echo_json, printable
 from dragoman.config.model_lookup import AUTO, find_candidates
 from dragoman.config.schema.config_file import Config
+from dragoman.conversation.conversation import Ask
 from dragoman.engine.library.adapt import read
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.routing.decide import RouterQuestion, Routing
 from dragoman.engine.routing.sessions import session_key
-from dragoman.errors import OptionError, near_match
+from dragoman.errors import OptionError, RequestError, near_match
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.model_candidates import candidate, route_policy
 
@@ -32,7 +33,7 @@ def route(*, file: Path, name: str | None, answer: str | None, as_json: bool, so
 
     Health, speed and earlier turns are not known here: all models count as healthy and idle.
     """
-    ask = read(file.read_bytes(), source=source)
+    ask = _read_request(file, source)
     read_config, _, routes = read_routes(config, Profiles(), quiet=True)
     loaded = read_config.config
     chosen = name or ask.model or AUTO
@@ -48,6 +49,13 @@ def route(*, file: Path, name: str | None, answer: str | None, as_json: bool, so
             return
         found = routing.answered(answer)
     _show(found, session_key(ask), as_json)
+
+
+def _read_request(file: Path, source: str) -> Ask:
+    try:
+        return read(file.read_bytes(), source=source)
+    except RequestError as error:
+        raise RequestError(str(error), at=printable(str(file))) from None
 
 
 def _no_route(name: str, config: Config) -> OptionError:

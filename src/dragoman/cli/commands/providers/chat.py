@@ -161,7 +161,7 @@ class Talk:
 
     def begin(self) -> None:
         """Raises OptionError if there is no such model."""
-        self._check_model(self.model)
+        self._check_model(self.model, shown_by="/model in `dragoman chat`")
         note(f"talking to {self.model}; /help lists what you can do")
 
     def take(self, line: str) -> bool:
@@ -265,7 +265,7 @@ class Talk:
         self.model = name
         note(f"going on with {name}")
 
-    def _check_model(self, name: str) -> None:
+    def _check_model(self, name: str, shown_by: str = "/model") -> None:
         from dragoman.conversation.dialect_names import DEFAULT_DIALECT
         from dragoman.gateway.callers.caller import OWNER, Refused
         from dragoman.gateway.models.model_names import find_lead
@@ -273,7 +273,7 @@ class Talk:
         try:
             find_lead(self._services, OWNER, name, DEFAULT_DIALECT)
         except Refused as refused:
-            raise OptionError(refused.failure.message.replace("GET /v1/models", "/model")) from None
+            raise OptionError(refused.failure.message.replace("GET /v1/models", shown_by)) from None
 
     def _list_models(self) -> None:
         from dragoman.conversation.dialect_names import DEFAULT_DIALECT
