@@ -81,3 +81,14 @@ def test_a_name_stays_one_segment_of_its_path(names: tuple[str, ...]) -> None:
         assert unquote(parts.path) == f"/v1beta/models/{name}:generateContent"
         assert parts.path.count("/") == 3
         assert (parts.query, parts.fragment) == ("alt=sse", "")
+
+
+def test_only_who_may_save_is_told_what_saving_does() -> None:
+    cases = {
+        (True, True): "own.yaml",
+        (True, False): "own.yaml",
+        (False, True): "own.yaml does not exist yet: saving creates it",
+        (False, False): "own.yaml does not exist",
+    }
+    calls = [("describeFile", {"file": "own.yaml", "exists": there, "editable": may}) for there, may in cases]
+    assert called("format.js", *calls) == list(cases.values())

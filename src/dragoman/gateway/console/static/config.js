@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { debounce, h, problem, replace } from "./dom.js";
-import { plural } from "./format.js";
+import { describeFile, plural } from "./format.js";
 import { YamlEditor } from "./yaml_editor.js";
 
 export function open() {
@@ -29,7 +29,7 @@ class Config {
 
   draw() {
     const { found } = this;
-    this.said.textContent = found.exists ? found.file : `${found.file} does not exist yet: saving creates it`;
+    this.said.textContent = describeFile(found);
     if (!found.editable) {
       replace(this.body, h("p", { class: "note" }, found.why_not), h("pre", { class: "effective", tabindex: "0", role: "region", "aria-label": "Configuration in effect" }, found.text));
       return;

@@ -42,3 +42,9 @@ export const LOSS_SIGNS = { nothing: "○", order: "◔", metadata: "◑", autho
 export const lossWeight = (loss) => Math.max(LOSSES.indexOf(loss), 0);
 
 export const plural = (number, one, many = one + "s") => `${count(number)} ${number === 1 ? one : many}`;
+
+/** Where the configuration is. Only who may save is told what saving does. */
+export function describeFile({ file, exists, editable }) {
+  if (exists) return file;
+  return editable ? `${file} does not exist yet: saving creates it` : `${file} does not exist`;
+}
