@@ -289,7 +289,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             check_model_features,
             check_json_mentioned,
             refusing_pictures(
-                "messages[0].content must be a string", r"llama-?3|gpt-oss|gemma|qwen3-32b|kimi-k2|allam"
+                "messages[{at}].content must be a string", r"llama-?3|gpt-oss|gemma|qwen3-32b|kimi-k2|allam"
             ),
         ),
         style=ANSWER_STYLE,

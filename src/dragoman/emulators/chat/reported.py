@@ -136,15 +136,17 @@ def has_image_url(request: ReceivedRequest) -> bool:
 
 
 def refusing_pictures(sentence: str, models: str, **more: Any) -> Check:
-    """Refuses pictures for models that see nothing."""
+    """Refuses pictures for models that see nothing. The sentence may say in which message, as `{at}`."""
     pattern = re.compile(models)
 
-    def sees_none(request: ReceivedRequest) -> bool:
+    def check(request: ReceivedRequest) -> None:
         if pattern.search(request.model.lower()) is None:
-            return False
-        return any(part.get("type") == "image_url" for message in request.body["messages"] for part in _parts(message))
+            return
+        for at, message in enumerate(request.body["messages"]):
+            if any(part.get("type") == "image_url" for part in _parts(message)):
+                raise ChatRefusal(400, sentence.format(at=at), **more)
 
-    return refusing(sentence, sees_none, **more)
+    return check
 
 
 def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
