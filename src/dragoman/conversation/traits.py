@@ -182,10 +182,10 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
         if one.code == CALLING:
             called = one.ids
             ids += called
-            if len(called) > 1:
-                found |= SEVERAL_CALLS
         elif one.code == "t" and one.ids != called:
             found |= UNPAIRED
+    if len(ids) > codes.count(CALLING):
+        found |= SEVERAL_CALLS
     return found | observe_ids(ids) | observe_roles("".join(codes))
 
 

@@ -132,10 +132,10 @@ class ParsedList(msgspec.Struct):
             if code == CALLING:
                 asked = one.ids
                 ids += asked
-                if len(asked) > 1:
-                    seen |= traits.SEVERAL_CALLS
             elif code == "t" and one.ids != asked:
                 seen |= traits.UNPAIRED
+        if len(ids) > codes.count(CALLING):
+            seen |= traits.SEVERAL_CALLS
         seen |= observe_ids(ids) | observe_roles(codes)
         return tuple([one.message for one in parsed]), seen
 
@@ -160,8 +160,6 @@ class ParsedList(msgspec.Struct):
             if code == CALLING:
                 asked = one.ids
                 ids += asked
-                if len(asked) > 1:
-                    seen |= traits.SEVERAL_CALLS
             elif code == "t" and one.ids != asked:
                 seen |= traits.UNPAIRED
             messages.append(message)
@@ -185,6 +183,8 @@ class ParsedList(msgspec.Struct):
                 shape=shape,
                 shaped=count,
             )
+        if len(ids) > codes.count(CALLING):
+            seen |= traits.SEVERAL_CALLS
         seen |= traits.ALWAYS | id_traits
         if not opening:
             return all_messages, seen | observe_roles(shape + new_codes)
