@@ -306,9 +306,8 @@ class ConversationMemory:
             if one.size > self.budget // LARGEST_SHARE or caller.era != self._era:
                 return None
             same = before is not None and len(before.read.checkpoints) - place <= _STALE and id(before) in self._kept
-            if before is not None:  # what was made of it on the turn before, and belongs to this one if it goes
-                one.made = before.made if same else before.made.copy()
-                one.made_sizes = before.made_sizes if same else before.made_sizes.copy()
+            if before is not None:  # what was made on the turn before, of which a request may still be under way
+                one.made, one.made_sizes = before.made.copy(), before.made_sizes.copy()
                 one.size += sum(one.made_sizes.values())
             self.shelves[caller.owner, dialect] = one.shelf
             for gone in one.shelf.add(one, before if same else None):
