@@ -156,15 +156,8 @@ class NoHealthyModel(UpstreamError):
 
 
 def near_match(word: str, known: Iterable[str]) -> str:
-    """`known: a, b. Did you mean "a"?`, for messages about an unknown word."""
-    names = sorted(known)
-    listed = ", ".join(names) if names else "none"
-    close = difflib.get_close_matches(word, names, n=1)
-    return f"known: {listed}." + (f' Did you mean "{close[0]}"?' if close else "")
-
-
-def nearest_first(word: str, known: Iterable[str]) -> str:
-    """`Did you mean "a"? Known: a, b.`, for words of which so many are known that the near one would not be seen."""
+    """`Did you mean "a"? Known: a, b.`, for messages about an unknown word: behind a long list nobody would see the near
+    one."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1)
     listed = ", ".join(names) if names else "none"

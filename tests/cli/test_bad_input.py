@@ -134,7 +134,11 @@ def test_odd_input_that_is_taken(name: str, target: str, tmp_path: Path) -> None
     [
         (["{dir}", "--to", "openai/x"], 1, "cannot be read: Is a directory"),
         (["{dir}/none.json", "--to", "openai/x"], 1, "none.json: cannot be read: No such file or directory"),
-        (["{file}", "--to", "openai/x", "--from", "opnai"], 2, 'no dialect is called "opnai"; known:'),
+        (
+            ["{file}", "--to", "openai/x", "--from", "opnai"],
+            2,
+            'no dialect is called "opnai". Did you mean "openai-chat"? Known:',
+        ),
         (["{file}", "--to", "openai/x", "--profiles", "{dir}/none.toml"], 1, "none.toml: cannot be read"),
         (["{file}", "--to", "openai/x", "--profiles", "{file}"], 1, "{file}: "),
         (["{file}", "--to", "openai/x", "--config", "{dir}/none.yaml"], 1, "none.yaml"),

@@ -73,16 +73,15 @@ def test_the_documented_shape_is_read() -> None:
 REFUSED = {
     "near profile": (
         "providers:\n  fast:\n    profile: gemni\n",
-        'dragoman.yaml:3: providers.fast.profile is "gemni"; known: anthropic, gemini, groq,',
+        'dragoman.yaml:3: providers.fast.profile is "gemni". Did you mean "gemini"? Known: anthropic, gemini, groq,',
     ),
-    "near profile is named": ("providers: {fast: {profile: gemni}}", 'Did you mean "gemini"?'),
     "no profile of that name": ("providers:\n  fast: {}\n", "dragoman.yaml:2: providers.fast.profile is missing"),
     "unknown key": ("models:\n  a:\n    target: groq/x\n    fallback: []\n", "dragoman.yaml:4: models.a.fallback is"),
     "unknown key is near": ("sever: {}", 'Did you mean "server"?'),
-    "a file of another gateway": ("model_list: []", "`dragoman import litellm` translates a file of LiteLLM"),
+    "a file of another gateway": ("model_list: []", "LiteLLM is translated by `dragoman import litellm`"),
     "unknown rule": ("rules: {late-sytem: user}", 'rules.late-sytem is not a rule'),
     "unknown option": ("rules: {late-system: usr}", 'Did you mean "user"?'),
-    "unknown option of a mapping": ("rules: {many-systems: {glue: x}}", 'rules.many-systems is "glue"; known: auto'),
+    "unknown option of a mapping": ("rules: {many-systems: {glue: x}}", 'rules.many-systems is "glue". Known: auto'),
     "two options at once": ("rules: {many-systems: {join: x, auto: y}}", "must name one option"),
     "unknown text": ("texts: {leading_usr: x}", 'Did you mean "leading_user"?'),
     "unknown fact": ("providers: {groq: {facts: {unknown_feilds: refuses}}}", 'Did you mean "unknown_fields"?'),
@@ -123,10 +122,10 @@ REFUSED = {
     "an object": ("a: !!python/object/apply:os.system ['true']", "tag that creates objects"),
     "a set": ("server: !!set {a}", "tag that creates objects"),
     "two documents": ("a: 1\n---\nb: 2\n", "is not YAML"),
-    "wrong enum": ("max_loss: nothin", 'max_loss is "nothin"; known: authority, content'),
+    "wrong enum": ("max_loss: nothin", 'max_loss is "nothin". Did you mean "nothing"? Known: authority, content'),
     "a server that is no hot store": ("store: {hot: 'mysql://h'}", "1: store.hot must begin with redis://"),
     "a server that is no ledger": ("store: {ledger: 'redis://h'}", "1: store.ledger must begin with postgresql://"),
-    "wrong store": ("store: {kind: redis}", "known: memory, sqlite."),
+    "wrong store": ("store: {kind: redis}", "Known: memory, sqlite."),
     "both kinds of key": ("providers: {groq: {api_key: a, api_keys: [b]}}", "has both api_key and api_keys"),
     "no URL": ("providers: {groq: {base_url: 'localhost:80'}}", "is not a valid URL"),
     "bad port in URL": ("providers: {groq: {base_url: 'http://h:99999'}}", "is not a valid URL"),
@@ -155,7 +154,7 @@ REFUSED = {
     "unknown key of a history": ("history: {trim: {max_histroy_tokens: 5}}", 'Did you mean "max_history_tokens"?'),
     "summaries by nobody": (
         "models: {small: {target: groq/x}}\nhistory:\n  compact: {model: smal}",
-        '3: history.compact.model is "smal", which is not a model of this file; known: small. Did you mean "small"?',
+        '3: history.compact.model is "smal", which is not a model of this file. Did you mean "small"? Known: small.',
     ),
     "summaries of one model by nobody": (
         "models: {a: {target: groq/x, history: {compact: {model: grok/x}}}}",
@@ -316,8 +315,8 @@ def test_unknown_models_of_a_key_are_a_warning() -> None:
     allowed = "[a, b, 'c*', groq/y, grq/z]"
     text = f"models: {{a: {{target: groq/x}}}}\nkeys:\n  k: {{sha256: '{HASH}', allowed_models: {allowed}}}\n"
     assert read(text).warnings == (
-        'dragoman.yaml:3: keys.k.allowed_models[1] is "b", which is not a model of this file; known: a.',
-        'dragoman.yaml:3: keys.k.allowed_models[4] is "grq/z", which is not a model of this file; known: a.',
+        'dragoman.yaml:3: keys.k.allowed_models[1] is "b", which is not a model of this file. Known: a.',
+        'dragoman.yaml:3: keys.k.allowed_models[4] is "grq/z", which is not a model of this file. Known: a.',
     )
 
 

@@ -31,7 +31,7 @@ CALLS = {
     "keys list -c nothing.yaml": "nothing.yaml: cannot be read: No such file or directory",
     "keys revoke ci -c binary.yaml": "cannot be read: it is not UTF-8",
     "keys revoke ci -c list.yaml": "list.yaml: must be a mapping",
-    "keys revoke ci -c good.yaml": 'keys has no "ci"; known: none',
+    "keys revoke ci -c good.yaml": 'keys has no "ci". Known: none',
     "import litellm binary.yaml": "binary.yaml: cannot be read: it is not UTF-8",
     "import litellm list.yaml": "must be a mapping",
     "import litellm models.yaml": "models.yaml: model_list must be a list",

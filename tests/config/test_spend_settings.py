@@ -23,7 +23,9 @@ def key(lines: str) -> str:
 
 
 WRONG = {
-    model("rate_limit: {requests_per_minute: 3}"): ':5: models.a.rate_limit is not a known key; .*mean "rate_limits"',
+    model(
+        "rate_limit: {requests_per_minute: 3}"
+    ): ':5: models.a.rate_limit is not a known key. Did you mean "rate_limits"',
     model("rate_limits: {request_per_minute: 3}"): ':5: models.a.rate_limits.request_.*mean "requests_per_minute"',
     model("rate_limits: {requests_per_minute: 0}"): ":5: .*requests_per_minute is 0; it must be a whole number of 1",
     model("rate_limits: {requests_per_minute: -5}"): ":5: .*requests_per_minute is -5; it must be a whole number of 1",
@@ -31,23 +33,23 @@ WRONG = {
     model(
         "rate_limits: {requests_per_minute: 1, max_wait: .inf}"
     ): ":5: .*max_wait is inf; it must be a number above 0",
-    model("rate_limits: {requests_per_minute: 1, when_full: wait}"): ':5: .*when_full is "wait"; known: queue, refuse',
+    model("rate_limits: {requests_per_minute: 1, when_full: wait}"): ':5: .*when_full is "wait". Known: queue, refuse',
     model("rate_limits: {max_wait: 5}"): ":5: models.a.rate_limits limits nothing; add requests_per_minute",
     model("price: {input: -1, output: 2}"): ":5: models.a.price.input is -1; it must be a number of 0 or more",
     model("price: {input: .nan, output: 2}"): ":5: models.a.price.input is nan; it must be a number of 0 or more",
     model("price: {input: 1}"): ":5: models.a.price.output is missing",
-    model("rules: {endless-loop: stopp}"): ':5: .*endless-loop cannot be "stopp"; .*Did you mean "stop"',
+    model("rules: {endless-loop: stopp}"): ':5: .*endless-loop cannot be "stopp". Did you mean "stop"',
     model('rules: {endless-loop: {stop: "0"}}'): ":5: .*endless-loop is not valid",
-    model("rules: {forced-loop: releas}"): ':5: .*forced-loop is "releas"; .*Did you mean "release"',
+    model("rules: {forced-loop: releas}"): ':5: .*forced-loop is "releas". Did you mean "release"',
     key("budget: {day: -1}"): ":4: keys.a.budget.day is -1; it must be a number of 0 or more",
     key("budget: {day: .nan}"): ":4: keys.a.budget.day is nan; it must be a number of 0 or more",
     key("budget: {month: .inf}"): ":4: keys.a.budget.month is inf; it must be a number of 0 or more",
-    key("budget: {daily: 1}"): ':4: keys.a.budget.daily is not a known key; .*Did you mean "day"',
-    key("budgets: {day: 1}"): ':4: keys.a.budgets is not a known key; .*Did you mean "budget"',
+    key("budget: {daily: 1}"): ':4: keys.a.budget.daily is not a known key. Did you mean "day"',
+    key("budgets: {day: 1}"): ':4: keys.a.budgets is not a known key. Did you mean "budget"',
     key('budget: {day: "5 dollars"}'): ':4: keys.a.budget.day is "5 dollars"; it must be a number',
-    key("unpriced: sure"): ':4: keys.a.unpriced is "sure"; known: allow, refuse',
+    key("unpriced: sure"): ':4: keys.a.unpriced is "sure". Known: allow, refuse',
     "caches: {minutes_per_message: 0}": ":1: caches.minutes_per_message is 0; it must be a number above 0",
-    "chaches: {hit_multiplier: 2}": ':1: chaches is not a known key; .*Did you mean "caches"',
+    "chaches: {hit_multiplier: 2}": ':1: chaches is not a known key. Did you mean "caches"',
 }
 
 

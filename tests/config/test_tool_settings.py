@@ -51,7 +51,7 @@ WRONG = {
     "tools: {search: {}}": ":1: tools.search needs a url",
     "tools: {search: {url: 'http://x', server: a, tool: b}}": ":1: tools.search needs a url .* and not both",
     "tools: {search: {server: a}}": ":1: tools.search needs both server and tool",
-    "tools: {fetch: {server: a, tool: b}}": ':1: tools.fetch.server is "a", which is not in tool_servers; known: none',
+    "tools: {fetch: {server: a, tool: b}}": ':1: tools.fetch.server is "a", which is not in tool_servers. Known: none',
     "tools: {fetch: {allow: ['a b']}}": r":1: tools.fetch.allow\[0\] is \"a b\"; it must be a host",
     "tools: {limits: {rounds: 0}}": ":1: tools.limits.rounds is 0; it must be a whole number of 1 or more",
     f"keys: {{me: {{sha256: {SHA}, tool_servers: [x]}}}}": r':1: keys.me.tool_servers\[0\] is "x", which is not in',

@@ -166,7 +166,7 @@ def test_a_bad_gateway_is_a_page(openai: RunningEmulator) -> None:
 def test_a_bad_fault_header_is_explained(openai: RunningEmulator) -> None:
     answer = post(openai, fault="explode")
     assert answer.status_code == 400
-    assert "known: 401" in answer.json()["error"]["message"]
+    assert "Known: 401" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -155,9 +155,12 @@ def test_only_the_beginning_of_a_text_is_searched() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("- Hello\n- text: a\n  when: {tol: b}", ':3: turn 2: when: no key "tol"; known: tool, results, turn'),
+        (
+            "- Hello\n- text: a\n  when: {tol: b}",
+            ':3: turn 2: when: no key "tol". Did you mean "tool"? Known: tool, results, turn',
+        ),
         ("- when: {tol: b}", 'Did you mean "tool"?'),
-        ("- text: a\n  whn: {tool: b}", ':2: turn 1: no key "whn"; known: '),
+        ("- text: a\n  whn: {tool: b}", ':2: turn 1: no key "whn". Did you mean "when"? Known: '),
         ("- text: a\n  whn: {tool: b}", 'Did you mean "when"?'),
         (
             "- text: a\n  when:\n    tool: b\n    results: many",

@@ -43,10 +43,10 @@ def test_a_script_in_yaml(tmp_path: Path) -> None:
     [
         ("text: Hello", "must be a list of turns"),
         ("- [1, 2]", "turn 1: must be a mapping or a text, not list"),
-        ("- txt: Hello", 'turn 1: no key "txt"; known: text, reasoning'),
+        ("- txt: Hello", 'turn 1: no key "txt". Did you mean "text"? Known: text, reasoning'),
         ("- txt: Hello", 'Did you mean "text"?'),
         ("- text: [a]", "turn 1: text must be a text"),
-        ("- Hello\n- stop: never", 'turn 2: stop is "never"; known: end, length, filter'),
+        ("- Hello\n- stop: never", 'turn 2: stop is "never". Known: end, length, filter'),
         ("- calls: {}", "turn 1: calls must be a list"),
         ("- calls: [{arguments: {}}]", "turn 1: call 1: must be a mapping with a name"),
         ("- fault: explode", 'turn 1: no fault is named "explode"'),
@@ -75,7 +75,7 @@ def test_a_script_in_python_may_look_at_the_request() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("explode", 'no fault is named "explode"; known: 401'),
+        ("explode", 'no fault is named "explode". Known: 401'),
         ("stal", 'Did you mean "stall"?'),
         ("429;retry=2", 'fault "429" has no setting "retry"'),
         ("cut;after=x", 'fault "cut": after must be a number, not "x"'),

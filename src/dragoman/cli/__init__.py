@@ -14,7 +14,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from dragoman import __version__
 from dragoman.cli.output.console import print_error
-from dragoman.errors import DragomanError, OptionError, TargetError, nearest_first
+from dragoman.errors import DragomanError, OptionError, TargetError, near_match
 from dragoman.extras import missing_extra
 
 COMMANDS = {
@@ -76,9 +76,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
-            raise click.UsageError(
-                f'no command is called "{args[0]}". {nearest_first(args[0], self.list_commands(ctx))}'
-            )
+            raise click.UsageError(f'no command is called "{args[0]}". {near_match(args[0], self.list_commands(ctx))}')
         return super().resolve_command(ctx, args)
 
     def main(  # type: ignore[override]

@@ -25,7 +25,7 @@ def learnt_profiles(target: str, config: Path, profiles: Profiles, gateway: Runn
     name, _, _ = target.partition("/")
     provider = providers.get(name)
     if provider is None:
-        raise TargetError(f'{config} has no provider "{name}"; {near_match(name, providers)}')
+        raise TargetError(f'{config} has no provider "{name}". {near_match(name, providers)}')
     records = known_lessons(GatewayState(given, gateway))
     return profiles.extended({name: _profile(name, provider.profile or name, target, records)})
 

@@ -26,8 +26,8 @@ from dragoman.errors import near_match
 Origins = dict[str, Node]
 CONFIG = inspect.type_info(Config)
 FOREIGN_KEYS = {
-    "model_list": "`dragoman import litellm` translates a file of LiteLLM",
-    "llms": "`dragoman import lazyrouter` translates a file of LazyRouter",
+    "model_list": "A file of LiteLLM is translated by `dragoman import litellm`",
+    "llms": "A file of LazyRouter is translated by `dragoman import lazyrouter`",
 }
 
 
@@ -147,7 +147,7 @@ def _refuse_unknown(
         b.refuse(f"{join_path(path, key)} is a key in plain text; {hash_hint(node.value)}", node)
         return
     hint = FOREIGN_KEYS.get(join_path(path, key)) or near_match(key, known)
-    b.refuse(f"{join_path(path, key)} is not a known key; {hint}", node)
+    b.refuse(f"{join_path(path, key)} is not a known key. {hint}", node)
 
 
 def _takes_null(expected: inspect.Type) -> bool:
@@ -244,7 +244,7 @@ def _choice(b: Builder, expected: inspect.EnumType, node: Node, path: str) -> An
     names = [str(member.value) for member in expected.cls]
     if isinstance(node.value, str) and node.value in names:
         return b.leaf(node, path, expected.cls(node.value))
-    return b.refuse(f"{path} is {b.quoted(node, path)}; {near_match(str(node.value), names)}", node)
+    return b.refuse(f"{path} is {b.quoted(node, path)}. {near_match(str(node.value), names)}", node)
 
 
 def _time(b: Builder, expected: inspect.DateTimeType, node: Node, path: str) -> Any:

@@ -17,6 +17,7 @@ import yaml
 
 from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.yaml_tree import parse_tree
+from dragoman.errors import near_match
 
 SECTION = "keys"
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -42,7 +43,7 @@ def remove_key(text: str, name: str, file: str) -> str:
     before = _mapping(text, file)
     keys = before.get(SECTION) or {}
     if name not in keys:
-        raise InvalidConfig([Problem(f'{SECTION} has no "{name}"; known: {", ".join(keys) or "none"}', file)])
+        raise InvalidConfig([Problem(f'{SECTION} has no "{name}". {near_match(name, keys)}', file)])
     left = {other: entry for other, entry in keys.items() if other != name}
     after = _remove(text, name)
     return _verify(after, {**before, SECTION: left or None}, file, f"remove {SECTION}.{name} by hand")

@@ -26,7 +26,7 @@ from dragoman.config.sendable import TRANSPORT_HEADERS, key_fault, url_fault
 from dragoman.dialects.registry import list_names
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy
-from dragoman.errors import near_match, nearest_first
+from dragoman.errors import near_match
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
@@ -118,9 +118,9 @@ def _profile(path: str, name: str, provider: Provider, known: KnownNames) -> Ite
     if known.profiles is None or (provider.profile or name) in known.profiles:
         return
     if provider.profile is None:
-        yield path, f'{path}.profile is missing, and no profile is called "{name}"; {near_match(name, known.profiles)}'
+        yield path, f'{path}.profile is missing, and no profile is called "{name}". {near_match(name, known.profiles)}'
     else:
-        message = f"{path}.profile is {quote(provider.profile)}; {near_match(provider.profile, known.profiles)}"
+        message = f"{path}.profile is {quote(provider.profile)}. {near_match(provider.profile, known.profiles)}"
         yield f"{path}.profile", message
 
 
@@ -145,9 +145,9 @@ def _facts(path: str, facts: Mapping[str, Any], known: KnownNames) -> Iterator[L
     for name, value in facts.items():
         here = join_path(path, name)
         if name not in known.facts:
-            yield here, f"{here} is not a fact; {near_match(name, known.facts)}"
+            yield here, f"{here} is not a fact. {near_match(name, known.facts)}"
         elif (values := known.facts[name]) and isinstance(value, str) and value not in values:
-            yield here, f"{here} is {quote(value)}; {near_match(value, values)}"
+            yield here, f"{here} is {quote(value)}. {near_match(value, values)}"
 
 
 def _rules(path: str, rules: Mapping[str, RuleChoice], known: KnownNames) -> Iterator[LocatedMessage]:
@@ -156,7 +156,7 @@ def _rules(path: str, rules: Mapping[str, RuleChoice], known: KnownNames) -> Ite
     for name, choice in rules.items():
         here = join_path(path, name)
         if name not in known.rules:
-            yield here, f"{here} is not a rule. {nearest_first(name, known.rules)}"
+            yield here, f"{here} is not a rule. {near_match(name, known.rules)}"
         elif options := known.rules[name]:
             yield from _rule_choice(here, choice, options)
         elif known.choice_refusal is not None and (refusal := known.choice_refusal(name, choice)):
@@ -169,7 +169,7 @@ def _rule_choice(path: str, choice: RuleChoice, options: tuple[str, ...]) -> Ite
         return
     name = choice if isinstance(choice, str) else next(iter(choice))
     if name not in options:
-        yield path, f"{path} is {quote(name)}; {near_match(name, options)}"
+        yield path, f"{path} is {quote(name)}. {near_match(name, options)}"
 
 
 _NO_OPTIONS = {
@@ -267,10 +267,10 @@ def _families(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     for family, provider in config.families.items():
         path = join_path("families", family)
         if known.families and family not in known.families:
-            yield path, f"{path} is not a family; {near_match(family, known.families)}"
+            yield path, f"{path} is not a family. {near_match(family, known.families)}"
         if provider not in config.providers and known.profiles is not None and provider not in known.profiles:
             names = {*config.providers, *known.profiles}
-            yield path, f"{path} is {quote(provider)}, which is no provider of this file; {near_match(provider, names)}"
+            yield path, f"{path} is {quote(provider)}, which is no provider of this file. {near_match(provider, names)}"
 
 
 def _routes(config: Config) -> Iterator[LocatedMessage]:
@@ -284,7 +284,7 @@ def _routes(config: Config) -> Iterator[LocatedMessage]:
                 here = f"{path}.models[{i}]"
                 yield (
                     here,
-                    f"{here} is {quote(model)}, which is no model of this file; {near_match(model, config.models)}",
+                    f"{here} is {quote(model)}, which is no model of this file. {near_match(model, config.models)}",
                 )
         if route.default is not None and route.default not in (route.models or config.models):
             yield f"{path}.default", f"{path}.default is {quote(route.default)}, which is no model of the route"
@@ -311,7 +311,7 @@ def _target(path: str, target: str, config: Config, known: KnownNames) -> Iterat
         names = {*config.providers, *known.profiles}
         yield (
             path,
-            f'{path} begins with "{first}", which is neither a provider of this file nor a profile; '
+            f'{path} begins with "{first}", which is neither a provider of this file nor a profile. '
             + near_match(first, names),
         )
     else:
@@ -338,14 +338,14 @@ def _default_model(key: str, name: str | None, config: Config, known: KnownNames
     if "/" in name:
         yield from _target(key, name, config, known)
     else:
-        yield key, f"{key} is {quote(name)}, which is not a model of this file; {near_match(name, config.models)}"
+        yield key, f"{key} is {quote(name)}, which is not a model of this file. {near_match(name, config.models)}"
 
 
 def _texts(texts: Mapping[str, str], known: KnownNames) -> Iterator[LocatedMessage]:
     for name in texts:
         if known.texts is not None and name not in known.texts:
             here = join_path("texts", name)
-            yield here, f"{here} is not a known reason for a text; {near_match(name, known.texts)}"
+            yield here, f"{here} is not a known reason for a text. {near_match(name, known.texts)}"
 
 
 def _hosts(path: str, allow: tuple[str, ...]) -> Iterator[LocatedMessage]:
@@ -396,7 +396,7 @@ def _tool_of_server(path: str, ran: SearchConfig | FetchConfig, servers: Collect
 
 def _tool_server_name(path: str, name: str, servers: Collection[str]) -> Iterator[LocatedMessage]:
     if name not in servers:
-        yield path, f"{path} is {quote(name)}, which is not in tool_servers; {near_match(name, servers)}"
+        yield path, f"{path} is {quote(name)}, which is not in tool_servers. {near_match(name, servers)}"
 
 
 def _warnings(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
@@ -409,7 +409,7 @@ def _warnings(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
                 names = {*config.models, *config.routes}
                 yield (
                     path,
-                    f"{path} is {quote(model)}, which is not a model of this file; {near_match(model, names)}",
+                    f"{path} is {quote(model)}, which is not a model of this file. {near_match(model, names)}",
                 )
 
 

@@ -35,7 +35,7 @@ from dragoman.errors import TargetError, near_match
 def dialect(name: str) -> Dialect:
     """The dialect of this name. Raises TargetError if there is none."""
     if name not in DIALECT_NAMES:
-        raise TargetError(f'no dialect is called "{name}"; {near_match(name, DIALECT_NAMES)}')
+        raise TargetError(f'no dialect is called "{name}". {near_match(name, DIALECT_NAMES)}')
     package = name.replace("-", "_")
     found = import_module(f"dragoman.dialects.{package}.dialect").DIALECT
     if not isinstance(found, Dialect):

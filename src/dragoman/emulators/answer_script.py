@@ -158,7 +158,7 @@ def _parse_mapping(source: Mapping[str, Any], where: ScriptPlace) -> ScriptStep:
     _check_keys(source, _KEYS, where)
     stop = source.get("stop")
     if stop is not None and stop not in _STOPS:
-        raise BadScriptError(f'{where.at("stop")}: stop is "{stop}"; {known_names(str(stop), _STOPS)}')
+        raise BadScriptError(f'{where.at("stop")}: stop is "{stop}". {known_names(str(stop), _STOPS)}')
     for key in ("text", "reasoning", "refusal"):
         if source.get(key) is not None and not isinstance(source[key], str):
             raise BadScriptError(f"{where.at(key)}: {key} must be a text")
@@ -200,7 +200,7 @@ def _parse_call(source: Any, where: ScriptPlace, number: int) -> ModelCall:
         raise BadScriptError(f"{place}: must be a mapping with a name")
     for key in source:
         if key not in _CALL_KEYS:
-            raise BadScriptError(f'{place}: no key "{key}"; {known_names(str(key), _CALL_KEYS)}')
+            raise BadScriptError(f'{place}: no key "{key}". {known_names(str(key), _CALL_KEYS)}')
     return ModelCall(source["name"], source.get("arguments", {}), source.get("id"))
 
 
@@ -217,4 +217,4 @@ def _check_keys(source: Mapping[str, Any], known: tuple[str, ...], where: Script
     for key in source:
         if key not in known:
             place = f"{where.at(f'{inside}{key}')}: {inside.rstrip('.')}{': ' if inside else ''}"
-            raise BadScriptError(f'{place}no key "{key}"; {known_names(str(key), known)}')
+            raise BadScriptError(f'{place}no key "{key}". {known_names(str(key), known)}')

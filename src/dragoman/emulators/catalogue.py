@@ -108,7 +108,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
 def answering(name: str) -> Model:
     """The model of that name. Raises `UnknownEmulatorError` if there is none."""
     if name not in ANSWERS:
-        raise UnknownEmulatorError(f'no answers are called "{name}"; {known_names(name, tuple(ANSWERS))}')
+        raise UnknownEmulatorError(f'no answers are called "{name}". {known_names(name, tuple(ANSWERS))}')
     module, function = ANSWERS[name]
     model: Model = getattr(import_module(f"dragoman.emulators.{module}"), function)
     return model
@@ -126,7 +126,7 @@ def provider(name: str, **options: Any) -> EmulatedProvider:
     """
     entry = ENTRIES.get(name)
     if entry is None:
-        raise UnknownEmulatorError(f'no emulator is named "{name}"; {known_names(name, names())}')
+        raise UnknownEmulatorError(f'no emulator is named "{name}". {known_names(name, names())}')
     _check_options(name, entry, options)
     common = {key: value for key, value in options.items() if key in _COMMON}
     for key in ("models", "refuses"):
@@ -148,7 +148,7 @@ def _check_options(name: str, entry: EmulatorEntry, options: Mapping[str, Any]) 
     known = (*_COMMON, *entry.takes)
     for option in options:
         if option not in known:
-            raise UnknownEmulatorError(f'emulator "{name}" has no option "{option}"; {known_names(option, known)}')
+            raise UnknownEmulatorError(f'emulator "{name}" has no option "{option}". {known_names(option, known)}')
     window = options.get("window", 0)
     if not isinstance(window, int) or window < 0:
         raise UnknownEmulatorError(f"window is a number of tokens, not {window!r}; 0 means any number")

@@ -83,7 +83,7 @@ def parse_fault(text: str) -> Fault:
     name, *settings = [piece.strip() for piece in text.split(";")]
     fault = FAULTS.get(name)
     if fault is None:
-        raise BadFaultError(f'no fault is named "{name}"; {known_names(name, FAULTS)}')
+        raise BadFaultError(f'no fault is named "{name}". {known_names(name, FAULTS)}')
     for setting in filter(None, settings):
         fault = _with_setting(fault, setting)
     return fault
@@ -93,7 +93,7 @@ def _with_setting(fault: Fault, setting: str) -> Fault:
     key, _, value = setting.partition("=")
     member = _SETTINGS.get(key.strip())
     if member is None:
-        raise BadFaultError(f'fault "{fault.name}" has no setting "{key}"; {known_names(key, _SETTINGS)}')
+        raise BadFaultError(f'fault "{fault.name}" has no setting "{key}". {known_names(key, _SETTINGS)}')
     try:
         number = int(value) if member in _INTEGERS else float(value)
     except ValueError:
@@ -105,7 +105,7 @@ def _with_setting(fault: Fault, setting: str) -> Fault:
 
 
 def known_names(name: str, known: Iterable[str]) -> str:
-    """`known: a, b. Did you mean "a"?`, for messages about an unknown name."""
+    """`Did you mean "a"? Known: a, b.`, for messages about an unknown name."""
     names = list(known)
     near = get_close_matches(name, names, n=1)
-    return f"known: {', '.join(names)}." + (f' Did you mean "{near[0]}"?' if near else "")
+    return (f'Did you mean "{near[0]}"? ' if near else "") + f"Known: {', '.join(names)}."

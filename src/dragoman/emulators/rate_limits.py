@@ -35,7 +35,7 @@ def parse_limits(source: str | Mapping[str, int] | None) -> dict[str, int]:
     for name, value in pairs:
         kind = str(name).strip()
         if kind not in KINDS:
-            raise BadLimitError(f'no limit is named "{kind}"; {known_names(kind, KINDS)}')
+            raise BadLimitError(f'no limit is named "{kind}". {known_names(kind, KINDS)}')
         number = int(value) if str(value).strip().isdecimal() else 0
         if not 0 < number <= 10**12:
             raise BadLimitError(f'the limit "{kind}" must be a positive number, not "{value}"')

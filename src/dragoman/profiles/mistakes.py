@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from dragoman.errors import nearest_first
+from dragoman.errors import near_match
 from dragoman.profiles.facts import Facts, fact_types
 from dragoman.profiles.toml_lines import KeyPath
 
@@ -23,7 +23,7 @@ def key_mistakes(table: Mapping[str, Any], kind: type[msgspec.Struct], path: Key
     known = [name for name in kind.__struct_fields__ if name != "name"]
     for key in table:
         if key not in known:
-            yield (*path, key), f'"{key}" is no key of a profile here. {nearest_first(key, known)}'
+            yield (*path, key), f'"{key}" is no key of a profile here. {near_match(key, known)}'
 
 
 def fact_mistakes(facts: Any, path: KeyPath) -> Iterator[Mistake]:
@@ -32,7 +32,7 @@ def fact_mistakes(facts: Any, path: KeyPath) -> Iterator[Mistake]:
     types = fact_types()
     for name, value in facts.items():
         if name not in types:
-            yield (*path, name), f'"{name}" is no fact. {nearest_first(name, types)}'
+            yield (*path, name), f'"{name}" is no fact. {near_match(name, types)}'
         elif fault := _describe_fault(name, value, types[name]):
             yield (*path, name), fault
 
@@ -40,7 +40,7 @@ def fact_mistakes(facts: Any, path: KeyPath) -> Iterator[Mistake]:
 def _describe_fault(name: str, value: Any, annotation: Any) -> str:
     values = enum_values(annotation)
     if values and isinstance(value, str):
-        return "" if value in values else f'{name} cannot be "{value}". {nearest_first(value, values)}'
+        return "" if value in values else f'{name} cannot be "{value}". {near_match(value, values)}'
     try:
         msgspec.convert({name: value}, Facts)
     except msgspec.ValidationError as fault:

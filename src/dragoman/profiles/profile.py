@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
-from dragoman.errors import ProfileError, TargetError, near_match, nearest_first
+from dragoman.errors import ProfileError, TargetError, near_match
 from dragoman.profiles.data_files import DATA
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.families import families_of, family_names
@@ -310,7 +310,7 @@ class Profiles:
                 found = replace(found, beta=_join_betas(found.beta, builtin(found.beta.of).beta))
             return found if found.dialect else inherit(found, self._parent(found), ("dialect",))
         raise TargetError(
-            f'no profile is called "{name}". {nearest_first(name, self.names())}', hint="see `dragoman profiles`"
+            f'no profile is called "{name}". {near_match(name, self.names())}', hint="see `dragoman profiles`"
         )
 
     def target(self, text: str) -> Target:
@@ -355,7 +355,7 @@ class Profiles:
             return self._extra[profile.like]
         if profile.like in builtin_names():
             return builtin(profile.like)
-        raise ProfileError(f'like is "{profile.like}"; {near_match(profile.like, self.names())}', at=profile.name)
+        raise ProfileError(f'like is "{profile.like}". {near_match(profile.like, self.names())}', at=profile.name)
 
     def _resolve(self, profile: Profile, model: str) -> Target:
         if (fault := sibling_fault(profile.name, model)) is not None:
@@ -487,11 +487,11 @@ def make_profile(name: str, table: Mapping[str, Any], file: str) -> Profile:
         raise ProfileError(str(fault), at=file, hint="see the guide on profiles") from None
     for family in profile.families:
         if family not in family_names():
-            raise ProfileError(f'families has "{family}"; {near_match(family, family_names())}', at=file)
+            raise ProfileError(f'families has "{family}". {near_match(family, family_names())}', at=file)
     if profile.like and not profile.dialect:
         return profile
     if profile.dialect not in DIALECT_NAMES:
-        raise ProfileError(f'dialect is "{profile.dialect}"; {near_match(profile.dialect, DIALECT_NAMES)}', at=file)
+        raise ProfileError(f'dialect is "{profile.dialect}". {near_match(profile.dialect, DIALECT_NAMES)}', at=file)
     return profile
 
 

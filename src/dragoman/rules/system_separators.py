@@ -35,7 +35,7 @@ def parse_choice(choice: Any) -> str | dict[str, str]:
     if isinstance(choice, str) and not _WORD.fullmatch(choice):
         return {"join": choice}
     raise OptionError(
-        f'many-systems cannot be "{choice}"; {near_match(str(choice), (*OPTIONS, KEEP, FAIL))}',
+        f'many-systems cannot be "{choice}". {near_match(str(choice), (*OPTIONS, KEEP, FAIL))}',
         hint='write {"join": "…"} for a separator',
     )
 

@@ -189,7 +189,7 @@ def _find_configured(name: str, choices: UserChoices, config: Path) -> Destinati
         return Destination(name=target.name, provider=target.profile.name, target=target)
     if route is None:
         known = [*loaded.config.models, *(f"{provider}/MODEL" for provider in loaded.config.providers)]
-        raise TargetError(f'{config} has no model "{name}"; {near_match(name, known)}')
+        raise TargetError(f'{config} has no model "{name}". {near_match(name, known)}')
     if not choices.rules:
         return route.first
     return replace(route.first, target=patch_target(route.first.target, Layer("request", {}, choices.rules)))

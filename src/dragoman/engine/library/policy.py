@@ -13,7 +13,7 @@ from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.memory.conversation_memory import ConversationMemory
-from dragoman.errors import OptionError, near_match, nearest_first
+from dragoman.errors import OptionError, near_match
 from dragoman.profiles.doubts import Doubt, DoubtName
 from dragoman.rules import BY_NAME
 from dragoman.rules.rule import FAIL, KEEP
@@ -81,25 +81,25 @@ def check_kind(name: str, given: object, kind: type[Policy | State]) -> None:
 def check_choice(name: str, choice: Any) -> None:
     """Raise OptionError if a rule or its option is not known."""
     if name not in BY_NAME:
-        raise OptionError(f'no rule is called "{name}". {nearest_first(name, BY_NAME)}', hint="see `dragoman rules`")
+        raise OptionError(f'no rule is called "{name}". {near_match(name, BY_NAME)}', hint="see `dragoman rules`")
     rule = BY_NAME[name]
     if rule.parse is not None:
         rule.parse(choice)
         return
     options = (*rule.options, KEEP, FAIL)
     if choice not in options and not rule.free:
-        raise OptionError(f'{name} cannot be "{choice}"; {near_match(str(choice), options)}')
+        raise OptionError(f'{name} cannot be "{choice}". {near_match(str(choice), options)}')
 
 
 def parse_loss(name: str) -> Loss:
     try:
         return Loss[name.upper()]
     except KeyError:
-        raise OptionError(f'max_loss cannot be "{name}"; {near_match(name, [str(one) for one in Loss])}') from None
+        raise OptionError(f'max_loss cannot be "{name}". {near_match(name, [str(one) for one in Loss])}') from None
 
 
 def parse_doubt(name: str) -> Doubt:
     try:
         return Doubt(name)
     except ValueError:
-        raise OptionError(f'doubt cannot be "{name}"; {near_match(name, list(Doubt))}') from None
+        raise OptionError(f'doubt cannot be "{name}". {near_match(name, list(Doubt))}') from None

@@ -85,7 +85,7 @@ def _query(inbound: Inbound, known: frozenset[str]) -> Mapping[str, str]:
     query = inbound.query
     for name in query:
         if name not in known:
-            raise _bad(f'there is no parameter "{name[:40]}"; {near_match(name[:40], sorted(known - {"key"}))}', name)
+            raise _bad(f'there is no parameter "{name[:40]}". {near_match(name[:40], sorted(known - {"key"}))}', name)
     return query
 
 

@@ -55,7 +55,7 @@ def parse_choice(choice: Any) -> str | dict[str, str]:
     if _NUMBER.fullmatch(str(number)):
         return {"stop": str(number)}
     raise OptionError(
-        f'endless-loop cannot be "{choice}"; {near_match(str(choice), (*OPTIONS, KEEP, FAIL))}',
+        f'endless-loop cannot be "{choice}". {near_match(str(choice), (*OPTIONS, KEEP, FAIL))}',
         hint='write {"stop": "25"} for a number of turns',
     )
 

@@ -36,7 +36,7 @@ from dragoman.conversation.notation.script import show
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.report_summary import FoldedChange, fold
-from dragoman.errors import MalformedRequest, OptionError, RequestError, nearest_first
+from dragoman.errors import MalformedRequest, OptionError, RequestError, near_match
 from dragoman.rules import BY_NAME
 
 
@@ -141,7 +141,7 @@ def adapt(*, file: str, quiet: bool, details: bool, jobs: int, lines: bool, **ch
     if task.as_json and task.diff:
         raise click.UsageError("--json and --diff exclude each other; give one of them")
     if task.stop_after and task.stop_after not in BY_NAME:
-        unknown = f'no rule is called "{task.stop_after}". {nearest_first(task.stop_after, BY_NAME)}'
+        unknown = f'no rule is called "{task.stop_after}". {near_match(task.stop_after, BY_NAME)}'
         raise OptionError(unknown, at="--stop-after")
     resolve_context.cache_clear()  # its files may have changed since the last call in this process
     target = resolve_context(task, quiet=False).name

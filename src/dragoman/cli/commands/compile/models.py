@@ -24,7 +24,7 @@ def models(provider: str | None, shape: str, as_json: bool) -> None:
     """
     known = sorted({offer.profile for offer in all_offers()})
     if provider is not None and provider not in known:
-        raise OptionError(f'no models are known of "{provider}"; {near_match(provider, known)}')
+        raise OptionError(f'no models are known of "{provider}". {near_match(provider, known)}')
     found = offered_models(provider)
     if as_json or shape == "json":
         echo_json(found)

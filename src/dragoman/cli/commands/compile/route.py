@@ -63,7 +63,7 @@ def _no_route(name: str, config: Config) -> OptionError:
     if not config.models and not config.routes:
         return OptionError("there is no model to choose from", hint="add models to the configuration, or give --config")
     known = near_match(name, {AUTO, *config.routes} if config.models else config.routes)
-    return OptionError(f'no route is called "{name}"; {known}', hint="give --route, or add it to routes")
+    return OptionError(f'no route is called "{name}". {known}', hint="give --route, or add it to routes")
 
 
 def _show_question(question: RouterQuestion, as_json: bool) -> None:

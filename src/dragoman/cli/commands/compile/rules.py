@@ -7,7 +7,7 @@ import click
 from dragoman.cli.output.console import echo_json, print_table, rich_console
 from dragoman.cli.value_completion import complete_rules
 from dragoman.engine.library.lint import headline
-from dragoman.errors import OptionError, nearest_first
+from dragoman.errors import OptionError, near_match
 from dragoman.rules import BY_NAME, GROUPS
 from dragoman.rules.rule import FAIL, KEEP, Rule
 
@@ -21,7 +21,7 @@ def rules(name: str | None, as_json: bool) -> None:
     Besides its own options, every rule takes `keep` (change nothing) and `fail` (refuse the request).
     """
     if name is not None and name not in BY_NAME:
-        raise OptionError(f'no rule is called "{name}". {nearest_first(name, BY_NAME)}')
+        raise OptionError(f'no rule is called "{name}". {near_match(name, BY_NAME)}')
     if as_json:
         described = [_plain(group, rule) for group, rule in _all() if name in (None, rule.name)]
         echo_json(described[0] if name else described)

@@ -150,7 +150,7 @@ def check_overwriting(out: Path) -> None:
 
 def _find_wanted(where: str, model: str, dialect: str, key_env: str) -> _Wanted:
     if dialect and dialect not in asked_names():
-        raise OptionError(f"nothing is asked in {dialect}; {near_match(dialect, asked_names())}", at="--dialect")
+        raise OptionError(f"nothing is asked in {dialect}. {near_match(dialect, asked_names())}", at="--dialect")
     if "://" in where:
         key = _key((key_env,)) if key_env else ""
         sought = SoughtServer(where, model, lambda name: _usual_headers(name, key), (dialect,) if dialect else ())
