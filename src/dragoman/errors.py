@@ -156,8 +156,7 @@ class NoHealthyModel(UpstreamError):
 
 
 def near_match(word: str, known: Iterable[str]) -> str:
-    """`Did you mean "a"? Known: a, b.`, for messages about an unknown word: behind a long list nobody would see the near
-    one."""
+    """`Did you mean "a"? Known: a, b.`, for messages about an unknown word. The list may be long, and stands last."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1)
     listed = ", ".join(names) if names else "none"

@@ -102,7 +102,8 @@ def test_everybody_may_ask_whether_it_is_there(running: Running, where: str) -> 
         ("PUT", "/v1/responses/resp_1", 405),
         ("DELETE", "/dragoman/requests/req_0", 405),
         ("PUT", "/v1/files", 404),
-        ("GET", "/v1beta/models/gem:generateContent", 404),
+        ("GET", "/v1beta/models/gem:generateContent", 405),
+        ("GET", "/v1beta/models/gemini/gemini-3-pro:countTokens", 405),
         ("DELETE", "/v1beta/models/gem:generateContent", 405),
         ("POST", "/v1beta/models/gem:noSuchMethod", 404),
         ("POST", "/v1beta/models/gem", 404),
@@ -115,6 +116,32 @@ def test_other_paths_say_so(running: Running, method: str, where: str, status: i
     assert answered.json()["error"]["message"]
     assert answered.headers["x-dragoman-request-id"]
     assert ("allow" in answered.headers) == (status == 405)
+
+
+def test_the_name_of_a_model_may_hold_a_colon(running: Running) -> None:
+    shown = running.get("/v1beta/models/gemini/gemini-3-pro:tuned")
+    assert shown.json()["name"] == "models/gemini/gemini-3-pro:tuned"
+
+
+@pytest.mark.parametrize(
+    ("where", "sent", "model"),
+    [
+        ("/v1/chat/completions", {"model": "gem", "messages": 5}, "gem"),
+        ("/v1/responses", {"model": "gem", "input": "Hello", "previous_response_id": "resp_1"}, "gem"),
+        ("/v1beta/models/gem:generateContent", {"contents": 5}, "gem"),
+        ("/v1/chat/completions", {"model": "gem", "messages": 5, "user": "x" * 600_000}, "gem"),
+        ("/v1/chat/completions", {"model": 5, "messages": 5}, ""),
+        ("/v1/chat/completions", ["gem"], ""),
+    ],
+)
+def test_the_ledger_names_the_model_of_a_request_that_cannot_be_read(
+    running: Running, where: str, sent: Any, model: str
+) -> None:
+    answered = running.post(where, sent)
+    assert answered.status_code == 400
+    id = answered.headers["x-dragoman-request-id"]
+    wait_for(lambda: running.get(f"/dragoman/requests/{id}").status_code == 200)
+    assert running.get(f"/dragoman/requests/{id}").json()["asked"] == model
 
 
 @pytest.mark.parametrize(

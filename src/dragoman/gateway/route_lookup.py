@@ -32,7 +32,7 @@ def find_route(inbound: Inbound, outbound: Outbound) -> ServedRoute:
     if named is not None and method == "POST":
         outbound.errors = named.render_error()
         return _dynamic(inbound, _ask_named(named), named.dialect)
-    if named is not None and named.model:
+    if named is not None and named.model and not _is_posted(inbound, path):  # its name may hold a colon, too
         return _dynamic(inbound, partial(models.model, name=named.model), caller)
     return _dynamic(inbound, partial(_refuse_unknown, path=path), caller)
 
@@ -80,7 +80,11 @@ def _is_for(method: str, path: str, request: ServedRequest) -> bool:
     if unserved is not None:
         asked = (config, unserved.dialect, unserved.path.path)
         return stored_answers.is_served(*asked) or conversations.is_served(*asked)
-    return method == "POST" and route(method, path, inbound.query) is not None
+    return method == "POST" and _is_posted(inbound, path)
+
+
+def _is_posted(inbound: Inbound, path: str) -> bool:
+    return route("POST", path, inbound.query) is not None
 
 
 async def _refuse_unserved(request: ServedRequest, unserved: Unserved) -> None:

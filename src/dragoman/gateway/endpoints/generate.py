@@ -6,6 +6,7 @@ import asyncio
 import time
 from functools import partial
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.config.schema.log import LogLevel
@@ -14,6 +15,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.contracts.compaction import CompactionWay
 from dragoman.dialects.dialect import AnswerContext, Framing, Route
+from dragoman.dialects.shared.parsing import parse_model
 from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.cloud_requests import parse_routed
 from dragoman.engine.compile.request_limits import parse_ask
@@ -24,7 +26,7 @@ from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, Streamin
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, NotContinued, recognise
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, RequestError
 from dragoman.gateway.callers.budgets import estimate_cost, hold
 from dragoman.gateway.callers.caller import Refused, Slot, Traffic, begin_work
 from dragoman.gateway.callers.credentials import find_credential
@@ -47,6 +49,7 @@ from dragoman.gateway.state.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 from dragoman.upstream.heavy_work import RequestWork
+from dragoman.wire.json_reader import open_object
 
 
 async def generate(
@@ -126,6 +129,9 @@ async def _generate(
             record.reserved = record.estimate if caller.counts_tokens else None
         if compaction is None or not await answer_with_summary(request, record, compaction, ask, work):
             await _dispatch(request, record, ask, route, work)
+    except (Refused, RequestError):
+        record.model = record.model or await _find_model(services, record, body, at)
+        raise
     except asyncio.CancelledError:
         if watch.gone:
             raise ClientGone from None
@@ -327,6 +333,25 @@ def _parse(
     else:
         ask = parse_routed(at, known.body, headers, limits, known=known, continues=continues)
     return ask, reserved_tokens(ask.conversation, ask.known) if caller.counts_tokens or caller.budget is not None else 0
+
+
+async def _find_model(services: Services, record: RequestRecord, body: bytes, at: Route | None) -> str:
+    """The model of a request that was refused before it was read, so that the ledger names it; empty if nothing does."""
+    if at is not None and at.model is not None:
+        return at.model
+    try:
+        work = begin_work(services.dispatcher.heavy, record.caller.name, body)
+    except Refused:
+        return ""
+    read = partial(_read_model, body)
+    return await work.run(read) if work.is_large else read()
+
+
+def _read_model(body: bytes) -> str:
+    try:
+        return parse_model(open_object(body)[1]) or ""
+    except (RequestError, msgspec.DecodeError):
+        return ""
 
 
 async def _refuse(outbound: Outbound, record: RequestRecord, failure: Failure) -> None:
