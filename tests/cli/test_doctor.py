@@ -173,8 +173,10 @@ def test_no_key_and_no_file() -> None:
 
 def test_a_key_that_is_missing_and_one_with_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", f'"{KEY}"')
-    (tmp_path / "dragoman.yaml").write_text("providers: {anthropic: {}, mistral: {}}\nserver: {port: 0}\n")
+    providers = "{anthropic: {}, mistral: {}, groq: {api_key: $GROQ_API_KEY}}"
+    (tmp_path / "dragoman.yaml").write_text(f"providers: {providers}\nserver: {{port: 0}}\n")
     found = marks(run("--json", "--offline"))
+    assert found["keys/groq"] == ("fail", "present, from dragoman.yaml:1, which reads like a variable")
     assert found["keys/anthropic"] == ("fail", "present, from env ANTHROPIC_API_KEY, with quotes or blanks around it")
     assert found["keys/mistral"] == ("warn", "has no key")
 

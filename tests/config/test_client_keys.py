@@ -58,7 +58,7 @@ def check_layout(layout: str, name: str) -> None:
 def test_a_name_is_given_once() -> None:
     with pytest.raises(InvalidConfig, match='keys already has "old"'):
         add_key(LAYOUTS["block"], "old", ENTRY, "dragoman.yaml")
-    with pytest.raises(InvalidConfig, match='keys has no "new"[.] Known: old'):
+    with pytest.raises(InvalidConfig, match=r'keys has no "new"\. Known: old'):
         remove_key(LAYOUTS["block"], "new", "dragoman.yaml")
 
 

@@ -114,6 +114,17 @@ def test_C42_the_process_wins_over_env_files_and_those_over_the_one_beside(tmp_p
     assert loaded.warnings == (".env:4: is not NAME=value; skipped",)
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\t"])
+def test_a_blank_variable_is_not_set(tmp_path: Path, blank: str) -> None:
+    file = tmp_path / "dragoman.yaml"
+    file.write_text("providers: {groq: {api_key: '${MINE}', headers: {x: '${MINE:-left}'}}}")
+    loaded = load(file, known=KNOWN, process={"MINE": blank, "GOOGLE_API_KEY": blank})
+    assert loaded.config.providers["groq"].api_key is None
+    assert loaded.config.providers["groq"].headers == {"x": "left"}
+    assert loaded.warnings == ("dragoman.yaml:1: providers.groq.api_key uses ${MINE}, which is not set",)
+    assert load(None, known=KNOWN, process={"GOOGLE_API_KEY": blank}).config.providers == {}
+
+
 def test_with_no_file_the_environment_offers_providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     loaded = load(None, known=KNOWN, process={"GOOGLE_API_KEY": "AIza-x", "OTHER": "y"})

@@ -320,6 +320,17 @@ def test_unknown_models_of_a_key_are_a_warning() -> None:
     )
 
 
+def test_a_fallback_to_the_target_that_has_failed_is_a_warning() -> None:
+    a = "{target: groq/x, fallbacks: [a, b, groq/x], fallbacks_on: {rate_limit: [c, groq/y]}}"
+    text = f"models:\n  a: {a}\n  b: {{target: groq/y, fallbacks: [a]}}\n  c: {{target: groq/x}}\n"
+    why = "the target that has failed; it is never tried"
+    assert read(text).warnings == (
+        f'dragoman.yaml:2: models.a.fallbacks[0] is "a", {why}',
+        f'dragoman.yaml:2: models.a.fallbacks[2] is "groq/x", {why}',
+        f'dragoman.yaml:2: models.a.fallbacks_on.rate_limit[0] is "c", {why}',
+    )
+
+
 def test_a_provider_that_has_no_address_is_a_warning() -> None:
     text = "providers:\n  mine:\n    profile: openai-compatible-strict\n    base_url: ${MINE}\n"
     says = "dragoman.yaml:4: providers.mine.base_url is missing: set it"

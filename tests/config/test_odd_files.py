@@ -90,6 +90,8 @@ def test_an_unreadable_env_file_beside_the_config(here: Path) -> None:
         ("providers: {groq: {api_keys: [sk-0123456789, sk-9876543210]}}", 0o644, True),
         ("providers: {groq: {api_key: sk-0123456789}}", 0o640, False),
         ("providers: {groq: {api_key: '${SOME_KEY}'}}", 0o644, False),
+        ("providers: {groq: {api_key: $SOME_KEY}}", 0o644, False),
+        ("providers: {groq: {api_keys: ['${SOME_KEY', sk-0123456789]}}", 0o644, True),
         ("server: {port: 1}", 0o644, False),
     ],
 )

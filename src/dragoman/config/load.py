@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,12 +18,11 @@ from dragoman.config.known_names import KnownNames
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.providers import Provider
 from dragoman.config.validation import line_of, locate_warnings, validate
-from dragoman.config.variables import Environment, load_environment, substitute
+from dragoman.config.variables import NO_VARIABLE, Environment, load_environment, substitute
 from dragoman.config.yaml_tree import Node, parse_tree
 from dragoman.errors import ProfileError
 
 DEFAULT_FILE = "dragoman.yaml"
-_KEY = re.compile(r"providers\..+\.(api_key|api_keys\[\d+\])")
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
@@ -122,13 +120,22 @@ def _find_missing(loaded: Loaded) -> Iterator[Problem]:
 
 def _warn_of_exposure(path: Path | None, env_files: Sequence[Path], loaded: Loaded) -> Iterator[str]:
     """Warnings for files that contain keys and are readable by all users of this machine."""
-    key_origins = " ".join(where for key, where in loaded.origins.items() if _KEY.fullmatch(key)) + " "
+    key_origins = " ".join(_locate_keys(loaded)) + " "
     origin_marks = {file: f"({file.name}) " for file in env_files} | (
         {path: f"{path.name}:"} if path is not None else {}
     )
     for file, mark in origin_marks.items():
         if mark in key_origins and os.name == "posix" and file.stat().st_mode & stat.S_IROTH:
             yield f"{file.name} contains keys and all users of this machine can read it; run: chmod 600 {file.name}"
+
+
+def _locate_keys(loaded: Loaded) -> Iterator[str]:
+    """Where each key of a provider comes from. A mistyped variable, which stands in place of one, is no key."""
+    for name, provider in loaded.config.providers.items():
+        path = f"{join_path('providers', name)}.api_key"
+        for i, key in enumerate(provider.key_pool()):
+            if not NO_VARIABLE.search(key.reveal()):
+                yield loaded.origins.get(f"{path}s[{i}]" if provider.api_keys else path, "")
 
 
 def _origin(node: Node, file: str, variables: Environment) -> str:

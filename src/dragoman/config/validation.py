@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -188,13 +189,7 @@ def _options(path: str, options: Mapping[str, Any]) -> Iterator[LocatedMessage]:
 
 def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     yield from _target(f"{path}.target", model.target, config, known)
-    lists = {
-        "fallbacks": model.fallbacks,
-        "fallbacks_on.context_length": model.fallbacks_on.context_length,
-        "fallbacks_on.content_filter": model.fallbacks_on.content_filter,
-        "fallbacks_on.rate_limit": model.fallbacks_on.rate_limit,
-    }
-    for name, targets in lists.items():
+    for name, targets in _list_fallbacks(model).items():
         for i, target in enumerate(targets):
             if target not in config.models:
                 yield from _target(f"{path}.{name}[{i}]", target, config, known)
@@ -204,6 +199,17 @@ def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterat
     yield from _rules(f"{path}.rules", model.rules, known)
     yield from _rate_limits(f"{path}.rate_limits", model.rate_limits)
     yield from _summary_model(f"{path}.history", model.history, config, known)
+
+
+def _list_fallbacks(model: Model) -> dict[str, tuple[str, ...]]:
+    """By their keys."""
+    on = model.fallbacks_on
+    return {
+        "fallbacks": model.fallbacks,
+        "fallbacks_on.context_length": on.context_length,
+        "fallbacks_on.content_filter": on.content_filter,
+        "fallbacks_on.rate_limit": on.rate_limit,
+    }
 
 
 def _as_caller(path: str, name: str, config: Config, own: str = "") -> Iterator[LocatedMessage]:
@@ -255,8 +261,7 @@ def _pattern(path: str, name: str, model: Model) -> Iterator[LocatedMessage]:
     """A name with a star, and the stars of its targets."""
     if name.count(STAR) > 1:
         yield path, f"{path} has more than one *; a name may have one"
-    on = model.fallbacks_on
-    for target in (model.target, *model.fallbacks, *on.context_length, *on.content_filter, *on.rate_limit):
+    for target in (model.target, *chain(*_list_fallbacks(model).values())):
         if target.count(STAR) > 1 or (is_pattern(target) and not is_pattern(name)):
             yield path, f"{path} leads to {quote(target)}; a target has one * at most, and only where the name has one"
         elif is_pattern(target.partition("/")[0]):
@@ -402,15 +407,25 @@ def _tool_server_name(path: str, name: str, servers: Collection[str]) -> Iterato
 def _warnings(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     if refusal := public_bind_refusal(config, config.server.host):
         yield "server.host", f"server.host: {refusal}"
+    for name, model in config.models.items():
+        yield from _idle_fallbacks(join_path("models", name), model, config)
     for name, key in config.keys.items():
-        for i, model in enumerate(key.allowed_models):
-            if not _leads_somewhere(model, config, known):
+        for i, allowed in enumerate(key.allowed_models):
+            if not _leads_somewhere(allowed, config, known):
                 path = f"{join_path('keys', name)}.allowed_models[{i}]"
-                names = {*config.models, *config.routes}
-                yield (
-                    path,
-                    f"{path} is {quote(model)}, which is not a model of this file. {near_match(model, names)}",
-                )
+                near = near_match(allowed, {*config.models, *config.routes})
+                yield path, f"{path} is {quote(allowed)}, which is not a model of this file. {near}"
+
+
+def _idle_fallbacks(path: str, model: Model, config: Config) -> Iterator[LocatedMessage]:
+    """Fallbacks that lead to the target that has failed. A fallback's own fallbacks are not tried, so that models may
+    name each other."""
+    for name, names in _list_fallbacks(model).items():
+        for i, fallback in enumerate(names):
+            named = config.models.get(fallback)
+            if (named.target if named is not None else fallback) == model.target:
+                here = f"{path}.{name}[{i}]"
+                yield here, f"{here} is {quote(fallback)}, the target that has failed; it is never tried"
 
 
 def _leads_somewhere(name: str, config: Config, known: KnownNames) -> bool:

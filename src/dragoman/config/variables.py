@@ -18,7 +18,7 @@ from dragoman.config.yaml_tree import Node
 
 VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}")
 NO_VARIABLE = re.compile(r"\$\{|^\$[A-Z_][A-Z0-9_]*$")
-"""What people mean as a variable, and what is sent as it stands."""
+"""What people mean as a variable, and what is sent as it stands. It is no secret."""
 ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$")
 
 _resolver = yaml.SafeLoader("")
@@ -37,7 +37,10 @@ class Environment(Struct, frozen=True):
 
 
 def load_environment(process: Mapping[str, str], env_files: Sequence[Path]) -> tuple[Environment, list[str]]:
-    """All variables, and a warning for each line of a file that is no assignment. Later files win."""
+    """All variables that say something, and a warning for each line of a file that is no assignment. Later files win.
+
+    A blank variable is not set: compose files and CI hand on what they do not have as blank.
+    """
     values: dict[str, str] = {}
     files: dict[str, str] = {}
     warnings: list[str] = []
@@ -46,7 +49,8 @@ def load_environment(process: Mapping[str, str], env_files: Sequence[Path]) -> t
         values |= found
         files |= dict.fromkeys(found, path.name)
         warnings += [f"{path.name}:{line}: is not NAME=value; skipped" for line in unread]
-    return Environment(values | dict(process), {k: v for k, v in files.items() if k not in process}), warnings
+    filled = {name: value for name, value in (values | dict(process)).items() if value.strip()}
+    return Environment(filled, {k: v for k, v in files.items() if k not in process}), warnings
 
 
 def parse_env(text: str) -> tuple[dict[str, str], list[int]]:

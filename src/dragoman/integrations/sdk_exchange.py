@@ -315,8 +315,7 @@ def _context(ask: Ask, id: str, route: Route) -> AnswerContext:
 def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Provider:
     policy, key = settings.policy, settings.api_key
     if key is None and settings.base_url is None:  # a vendor's key goes to that vendor's own address only
-        names = profiles.profile(name).key.names
-        key = next((os.environ[variable] for variable in names if os.environ.get(variable)), None)
+        key = _of_environment(profiles.profile(name).key.names)
     if key and (fault := key_fault(key)) is not None:
         raise ConfigError(f"api_key {fault}")
     if settings.base_url and (fault := url_fault(settings.base_url)) is not None:
@@ -352,4 +351,5 @@ def _refusal(dialect: str, failure: Failure, context: AnswerContext = _NO_CONTEX
 
 
 def _of_environment(names: tuple[str, ...]) -> str | None:
-    return next((os.environ[name] for name in names if os.environ.get(name)), None)
+    """A blank variable is not set."""
+    return next((value for name in names if (value := os.environ.get(name, "").strip())), None)

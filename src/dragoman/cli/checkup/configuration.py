@@ -21,6 +21,7 @@ from dragoman.config.errors import InvalidConfig
 from dragoman.config.known_names import KnownNames
 from dragoman.config.load import Loaded, load
 from dragoman.config.schema.config_file import Config
+from dragoman.config.variables import NO_VARIABLE
 from dragoman.store.location import store_file
 
 _SECTION = "configuration"
@@ -86,6 +87,8 @@ def _present(name: str, keys: list[str], origin: str) -> Check:
         return Check("keys", name, Mark.FAIL, f"{count}{where}, with quotes or blanks around it", "take them away")
     if not all(key.isascii() and key.isprintable() for key in keys):
         return Check("keys", name, Mark.FAIL, f"{count}{where}, with characters that no header can carry")
+    if any(NO_VARIABLE.search(key) for key in keys):
+        return Check("keys", name, Mark.FAIL, f"{count}{where}, which reads like a variable", "write ${NAME}")
     return Check("keys", name, Mark.OK, f"{count}{where}")
 
 

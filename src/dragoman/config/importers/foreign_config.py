@@ -135,8 +135,8 @@ def hash_client_key(source: ForeignSection, name: str, key: Any, process: Mappin
     if reference is None:
         return sha256_of(key)
     expected = reference[1] or reference[2]
-    if process.get(expected):
-        return sha256_of(process[expected])
+    if key := process.get(expected, "").strip():
+        return sha256_of(key)
     left = f"is in the variable {expected}, which is not set, so its hash is unknown; not imported"
     source.note(name, f"{left}: set it and import again, or clients need no key")
     return None

@@ -115,7 +115,8 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fallbacks: Annotated[
         tuple[str, ...],
         Meta(
-            description="Targets or model names of this file, tried in order if the target fails.",
+            description="Targets or model names of this file, tried in order if the target fails. A name "
+            "stands for its target alone: its own fallbacks are not tried, so models may name each other.",
             examples=[["openrouter/google/gemini-2.5-pro"]],
         ),
     ] = ()

@@ -336,7 +336,7 @@ def _parse(
 
 
 async def _find_model(services: Services, record: RequestRecord, body: bytes, at: Route | None) -> str:
-    """The model of a request that was refused before it was read, so that the ledger names it; empty if nothing does."""
+    """The model of a request that was refused before it was read, for the ledger; empty if it cannot be read."""
     if at is not None and at.model is not None:
         return at.model
     try:

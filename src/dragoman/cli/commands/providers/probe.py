@@ -193,7 +193,7 @@ def _bearer(key_env: str) -> Headers:
 
 
 def _key(names: tuple[str, ...], required: bool = True) -> str:
-    found = next((os.environ[name] for name in names if os.environ.get(name)), "")
+    found = next((value for name in names if (value := os.environ.get(name, "").strip())), "")
     if not found and required:
         raise OptionError(f"the environment has no {' or '.join(names)}", at="--key-env", hint="export it first")
     return found
