@@ -211,6 +211,18 @@ def test_notes_hold_no_secret() -> None:
     assert "set it and import again, or clients need no key" in noted(imported)
 
 
+def test_a_misspelt_key_is_told_from_one_without_a_counterpart() -> None:
+    params = {"model": "openai/gpt-4o", "api_kye": "sk-0123456789abcdef", "rpm_limit": 5}
+    document = {"model_list": [{"model_name": "a", "litellm_params": params}, {"litelm_params": params}]}
+    notes = [str(note) for note in import_litellm(document, {}).notes]
+    assert notes == [
+        'model_list[0].litellm_params.api_kye: ****cdef is not imported. Did you mean "api_key"?',
+        "model_list[0].litellm_params.rpm_limit: 5 has no counterpart; not imported",
+        "model_list[1]: names no model; not imported",
+        'model_list[1].litelm_params: (a section) is not imported. Did you mean "litellm_params"?',
+    ]
+
+
 def test_C31_C36_lazyrouters_trimming_is_carried_over() -> None:
     trim = good(import_lazyrouter(yaml.safe_load(LAZYROUTER), {})).history.trim
     assert trim is not None

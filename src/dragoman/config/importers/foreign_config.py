@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import yaml
@@ -15,6 +16,8 @@ from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.secret import is_secret_name, mask
 
 NO_COUNTERPART = "has no counterpart"
+_MISSPELT = 0.85
+"""How alike two names have to be for one to be a misspelling of the other: two letters that changed places are."""
 
 
 class ImportNote(Struct, frozen=True):
@@ -43,12 +46,15 @@ class ForeignSection:
         self.path = path
         self.notes = notes
         self._left: dict[str, Any] = {str(key): item for key, item in (value or {}).items()}
+        self._absent: dict[str, None] = {}
+        """What was asked for and is not there: another key may be a misspelling of it."""
 
     def take(self, *names: str, default: Any = None) -> Any:
         """The value of the first of these names that exists. The others stay."""
         for name in names:
             if name in self._left:
                 return self._left.pop(name)
+            self._absent[name] = None
         return default
 
     def section(self, name: str) -> ForeignSection:
@@ -86,8 +92,15 @@ class ForeignSection:
     def note_rest(self, message: str = NO_COUNTERPART, hints: Mapping[str, str] = {}) -> None:
         """Note all keys that are left. `hints`: what to do about some of them."""
         for name, value in self._left.items():
-            self.note(name, hints.get(name) or f"{_show(name, value)} {message}; not imported")
+            self.note(name, hints.get(name) or self._describe(name, value, message))
         self._left = {}
+
+    def _describe(self, name: str, value: Any, message: str) -> str:
+        """What becomes of a key that nobody took. A misspelt one may hold a secret, too."""
+        near = get_close_matches(name, self._absent, n=1, cutoff=_MISSPELT)
+        if near:
+            return f'{_show(near[0], value)} is not imported. Did you mean "{near[0]}"?'
+        return f"{_show(name, value)} {message}; not imported"
 
     def _list_sections(self, name: str, value: list[Any]) -> Iterator[ForeignSection]:
         for number, item in enumerate(value):

@@ -186,7 +186,9 @@ class _Models:
         model = str(params.take("model", default=""))
         prefix, name = _split(model, params.take("custom_llm_provider"))
         cloud, name = _cloud(prefix, name)
-        provider = self._provider(cloud, params)
+        provider = self._provider(cloud, params) if model else None
+        if not model:
+            entry.note("", "names no model; not imported")
         if provider is not None:
             profile = str(self.providers[provider]["profile"])
             member = self._name_deployment(
