@@ -152,7 +152,8 @@ def test_the_near_rule_comes_first(args: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("adapt", "--to", "gpt-4o"), '"gpt-4o" is not a target (write openai-responses/gpt-4o)'),
+        (("adapt", "--to", "gpt-4o"), '"gpt-4o" is not a target (write openai-responses/gpt-4o; for a'),
+        (("adapt", "--to", "smart"), "for a model of your configuration, add --config FILE)"),
         (("explain", "claude-sonnet-4-5"), "(write anthropic/claude-sonnet-4-5)"),
         (("explain", "nothing"), "(write PROFILE/MODEL, as in"),
         (("explain", "anthropc/x"), 'no profile is called "anthropc". Did you mean "anthropic"? Known: '),

@@ -161,7 +161,11 @@ def compile_context(
     )
     if choices.config is not None:
         return CompileContext(_find_configured(name, choices, choices.config), options)
-    target = choose(name, choices.profiles, choices.rules)
+    try:
+        target = choose(name, choices.profiles, choices.rules)
+    except TargetError as error:
+        error.hint += "" if "/" in name else "; for a model of your configuration, add --config FILE"
+        raise
     return CompileContext(Destination(name=target.name, provider=target.profile.name, target=target), options)
 
 
