@@ -171,6 +171,18 @@ def test_no_key_and_no_file() -> None:
     assert found["configuration/file"] == ("ok", "none; providers come from the environment")
 
 
+def test_proxies_and_certificates_have_a_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
+    found = marks(run("--json", "--offline"))
+    assert found["machine/certificates"] == ("ok", "the environment sets SSL_CERT_FILE")
+    assert "machine/proxy" not in found
+    monkeypatch.setenv("NO_PROXY", "x")
+    assert marks(run("--json", "--offline"))["machine/proxy"] == ("ok", "the environment sets NO_PROXY")
+
+
 def test_a_key_that_is_missing_and_one_with_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", f'"{KEY}"')
     providers = "{anthropic: {}, mistral: {}, groq: {api_key: $GROQ_API_KEY}}"

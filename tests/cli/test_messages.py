@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from click.shell_completion import ShellComplete
@@ -267,6 +268,34 @@ def test_a_table_breaks_no_number_and_no_name(
     shown = capsys.readouterr().out
     assert all(word in shown for cell in _COUNTS for word in cell.split())
     assert all(len(line.rstrip()) <= width for line in shown.splitlines())
+
+
+PAGES = (
+    (console.print_beside, ("  warn  providers  ", "no provider: `serve` and `chat` use emulators " * 3)),
+    (console.print_prose, ("Some models take instructions\nonly before the conversation.\n\n    user: Hi\n" * 2,)),
+    (console.print_table, (("rule", "defect"), [("late-system", "A system message after the first turn. " * 3)])),
+)
+
+
+@pytest.mark.parametrize("width", [60, 70, 120, 200])
+@pytest.mark.parametrize(("show", "given"), PAGES)
+def test_a_narrow_terminal_gets_whole_words(
+    show: Callable[..., None],
+    given: tuple[Any, ...],
+    width: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(console, "is_terminal", lambda stream: False)
+    show(*given)
+    plain = capsys.readouterr().out
+    monkeypatch.setattr(console, "is_terminal", lambda stream: True)
+    show(*given)
+    shown = capsys.readouterr().out
+    assert set(plain.split()) <= set(shown.split())
+    assert all(len(line.rstrip()) <= width for line in shown.splitlines())
+    assert "\n    user: Hi\n" in shown or show is not console.print_prose
 
 
 @pytest.mark.parametrize("command", [["usage", "-c", "{file}"], ["models"]])

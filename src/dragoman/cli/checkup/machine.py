@@ -17,7 +17,11 @@ from dragoman.gateway.http import open_files
 OLDEST_PYTHON = (3, 11)
 
 SDKS = ("openai", "anthropic", "google-genai", "boto3", "cohere", "ollama", "mistralai")
-PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+VARIABLES = {
+    "proxy": ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"),
+    "certificates": ("SSL_CERT_FILE", "SSL_CERT_DIR"),
+}
+"""What the environment says of the way to providers, by what it is about."""
 _SECTION = "machine"
 _PACKAGE = re.compile(r"[\w.-]+")
 
@@ -32,8 +36,9 @@ def machine_checks(config: Config | None) -> Iterator[Check]:
     sdks = [f"{name} {version}" for name in SDKS if (version := _version(name))]
     yield Check(_SECTION, "SDKs", Mark.OK, ", ".join(sdks) or "none beside Dragoman")
     yield _open_files(config)
-    if proxies := [name for name in PROXIES if os.environ.get(name) or os.environ.get(name.lower())]:
-        yield Check(_SECTION, "proxy", Mark.OK, f"the environment sets {', '.join(proxies)}")
+    for about, variables in VARIABLES.items():
+        if found := [name for name in variables if os.environ.get(name) or os.environ.get(name.lower())]:
+            yield Check(_SECTION, about, Mark.OK, f"the environment sets {', '.join(found)}")
 
 
 def _extras() -> Iterator[Check]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from dragoman.cli.checkup.check import Check, Mark
-from dragoman.cli.output.console import printable
+from dragoman.cli.output.console import print_beside, printable
 
 _COLOURS = {Mark.OK: "green", Mark.WARN: "yellow", Mark.FAIL: "red", Mark.SKIP: "bright_black"}
 
@@ -25,6 +25,6 @@ def print_checks(checks: Sequence[Check]) -> None:
 
 def _print_check(check: Check, width: int) -> None:
     mark = click.style(f"{check.mark:<4}", fg=_COLOURS[check.mark])
-    click.echo(f"  {mark}  {printable(check.name):<{width}}  {printable(check.text)}")
+    print_beside(f"  {mark}  {printable(check.name):<{width}}  ", printable(check.text))
     if check.hint and check.mark is not Mark.OK:
-        click.echo(f"  {'':<4}  {'':<{width}}  → {printable(check.hint)}")
+        print_beside(f"  {'':<4}  {'':<{width}}  → ", printable(check.hint))

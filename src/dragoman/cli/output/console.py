@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
+from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -19,6 +21,8 @@ _KEPT_LINES = {**_HIDDEN, ord("\n"): "\n"}
 
 WIDEST = 70
 """Columns are aligned up to this width. A longer cell makes its own line longer, and no other."""
+_NARROWEST = 20
+"""Lines are not made shorter than this."""
 ROWS = 200
 """The most rows of a table that are printed. Longer ones are better read as JSON."""
 
@@ -44,6 +48,35 @@ def print_note(line: str) -> None:
 
 def is_terminal(stream: IO[Any]) -> bool:
     return stream.isatty()
+
+
+def print_beside(head: str, text: str, *, err: bool = False) -> None:
+    """Print a text to the right of its head. On a terminal that is too narrow for the line it goes on below itself, and
+    words stay whole."""
+    margin = len(click.unstyle(head))
+    click.echo(head + ("\n" + " " * margin).join(_fit_text(text, margin, err)), err=err)
+
+
+def print_prose(text: str) -> None:
+    """Print paragraphs. On a terminal that is too narrow for them they are filled anew, but for what is indented."""
+    for is_prose, group in groupby(text.splitlines(), lambda line: line[:1].strip() != ""):
+        lines = list(group)
+        if is_prose and _is_too_wide(lines):
+            lines = _fit_text(" ".join(lines))
+        click.echo("\n".join(lines))
+
+
+def _fit_text(text: str, margin: int = 0, err: bool = False) -> list[str]:
+    """The lines of a text, to the right of a margin: one, except on a terminal that is too narrow for it."""
+    if not _is_too_wide([text], margin, err):
+        return [text]
+    room = max(rich_console(err).width - margin, _NARROWEST)
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+
+
+def _is_too_wide(lines: Sequence[str], margin: int = 0, err: bool = False) -> bool:
+    stream = sys.stderr if err else sys.stdout
+    return is_terminal(stream) and margin + max(map(len, lines)) > rich_console(err).width
 
 
 def print_table(
@@ -107,13 +140,15 @@ def _list(head: Sequence[str], rows: Sequence[Sequence[str]], width: int, err: b
     """Each row as its first cell, and below it the others with their titles, as many in a line as fit."""
     for row in rows:
         click.secho(row[0], fg="cyan", err=err)
-        line = ""
+        lines: list[str] = []
         for pair in [f"{title} {cell}" for title, cell in zip(head[1:], row[1:], strict=True) if cell]:
-            if line and len(line) + len(pair) + 4 > width:
-                click.echo(f"  {line}", err=err)
-                line = ""
-            line += f"  {pair}" if line else pair
-        click.echo(f"  {line}", err=err)
+            if lines and len(lines[-1]) + len(pair) + 4 <= width:
+                lines[-1] += f"  {pair}"
+            else:
+                lines.append(pair)
+        for line in lines:
+            first, _, rest = line.partition(" ")
+            print_beside(f"  {first} ", rest, err=err)
 
 
 _STYLES = {

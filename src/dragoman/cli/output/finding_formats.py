@@ -11,7 +11,7 @@ import msgspec
 
 from dragoman import __version__
 from dragoman.cli.inputs.request_files import RequestItem
-from dragoman.cli.output.console import printable
+from dragoman.cli.output.console import print_beside, printable
 from dragoman.cli.output.finding_table import FindingTable
 from dragoman.engine.library.lint import Finding, Severity, headline
 from dragoman.engine.library.report_summary import FoldedChange, fold
@@ -91,9 +91,9 @@ def _print_findings(findings: Sequence[Finding]) -> None:
 def _print_finding(folded: FoldedChange, first: Finding) -> None:
     colour = "red" if first.severity is Severity.ERROR else "yellow"
     head = click.style(str(first.severity), fg=colour)
-    click.echo(f"  {head} {click.style(folded.rule, fg='cyan')} {printable(folded.where)}")
-    click.echo(f"    {printable(first.says)}")
-    click.echo(f"    → {printable(folded.did)}" + ("" if folded.harmless else f" (loses {folded.loses})"))
+    print_beside(f"  {head} {click.style(folded.rule, fg='cyan')} ", printable(folded.where))
+    print_beside("    ", printable(first.says))
+    print_beside("    → ", printable(folded.did) + ("" if folded.harmless else f" (loses {folded.loses})"))
 
 
 def _count(count: int, noun: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 import msgspec
 
-from dragoman.cli.output.console import WIDEST, print_table, printable
+from dragoman.cli.output.console import WIDEST, print_beside, print_table, printable
 from dragoman.engine.library.lint import Finding, Severity
 from dragoman.engine.library.report_summary import weight
 
@@ -92,7 +92,7 @@ class FindingTable:
         return (tally.target, f"{tally.refused:,}", f"{tally.changed:,}", tally.lost(), named)
 
     def _print_target(self, tally: TargetTally) -> None:
-        click.echo(click.style(self._headline(tally), bold=True))
+        print_beside("", click.style(self._headline(tally), bold=True))
         rows = [
             (
                 f"{one.requests:,}",

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from dragoman.cli.inputs.compile_context import file_type, parse_choices, profile_options
 from dragoman.cli.inputs.state_access import RunningGateway, key_option, url_option
-from dragoman.cli.output.console import echo_json, printable
+from dragoman.cli.output.console import echo_json, print_beside, print_prose, printable
 from dragoman.cli.value_completion import complete_targets
 from dragoman.engine.library import explain as explaining
 from dragoman.engine.library.adapt import choose
@@ -72,11 +72,12 @@ def _print_section(heading: str, found: Iterable[Explained]) -> None:
     entries = sorted(found, key=lambda one: -weight(one.loses))
     if not entries:
         return
-    click.echo(heading)
+    print_prose(heading)
     for one in entries:
-        click.echo(f"\n  {click.style(one.rule, fg='cyan')}: {render_rule(one)}")
+        click.echo()
+        print_beside(f"  {click.style(one.rule, fg='cyan')}: ", render_rule(one))
         for reason in one.because:
-            click.echo(f"    {printable(render_reason(reason))}")
+            print_beside("    ", printable(render_reason(reason)))
     click.echo()
 
 

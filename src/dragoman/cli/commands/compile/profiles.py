@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from dragoman.cli.inputs.compile_context import parse_choices, profile_options
-from dragoman.cli.output.console import echo_json, print_table, printable
+from dragoman.cli.output.console import echo_json, print_beside, print_table, printable
 from dragoman.cli.value_completion import complete_profiles
 from dragoman.engine.compile.evidence import evidence
 from dragoman.engine.library.lint import ANY_MODEL
@@ -146,15 +146,16 @@ def _rule_origin(rule: str, layers: list[Layer]) -> str:
 
 def _show(target: Target, stated: list[StatedFact], known: Profiles) -> None:
     profile = target.profile
-    click.echo(f"{click.style(profile.name, bold=True)}: {printable(profile.title or profile.name)}, {profile.dialect}")
-    click.echo(f"address  {printable(profile.url or '(you set it)')}")
+    title = f"{printable(profile.title or profile.name)}, {profile.dialect}"
+    print_beside(f"{click.style(profile.name, bold=True)}: ", title)
+    print_beside("address  ", printable(profile.url or "(you set it)"))
     if profile.key.names:
-        click.echo(f"key      {' or '.join(profile.key.names)}")
+        print_beside("key      ", " or ".join(profile.key.names))
     if profile.families:
-        click.echo(f"families {', '.join(profile.families)}")
+        print_beside("families ", ", ".join(profile.families))
     globs = list(dict.fromkeys(glob for models in profile.models for glob in models.globs))
     if globs:
-        click.echo(f"models   {printable(', '.join(globs[:12]))}{', …' if len(globs) > 12 else ''}")
+        print_beside("models   ", f"{printable(', '.join(globs[:12]))}{', …' if len(globs) > 12 else ''}")
     rows = [(one.fact, _value(one), _shorten(one.origin, 40), _evidence(one)) for one in stated]
     print_table(("fact", "value", "set by", "evidence"), rows)
 

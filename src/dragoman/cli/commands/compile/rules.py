@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dragoman.cli.output.console import echo_json, print_table, rich_console
+from dragoman.cli.output.console import echo_json, print_beside, print_prose, print_table, rich_console
 from dragoman.cli.value_completion import complete_rules
 from dragoman.engine.library.lint import headline
 from dragoman.errors import OptionError, near_match
@@ -38,8 +38,8 @@ def _all() -> list[tuple[str, Rule]]:
 
 def _page(rule: Rule) -> None:
     rich_console().print(f"[bold cyan]{rule.name}[/]", highlight=False)
-    click.echo(f"\n{rule.text}\n")
-    click.echo(f"Options: {', '.join(_options(rule))}")
+    print_prose(f"\n{rule.text}\n\n")
+    print_beside("Options: ", ", ".join(_options(rule)))
 
 
 def _options(rule: Rule) -> list[str]:
