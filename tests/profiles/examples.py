@@ -194,7 +194,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "xai": ("grok-4-fast", "grok-4.20-0309-non-reasoning", "grok-3-mini", "grok-build-1", "grok-composer-2.5-fast"),
     "xai-responses": ("grok-4.3",),
-    "zai": ("glm-4.7", "glm-4.5-air", "glm-5.3", "glm-5", "glm-5-air", "glm-5.1"),
+    "zai": ("glm-4v", "glm-4v-flash", "glm-4.7", "glm-4.5-air", "glm-5.3", "glm-5", "glm-5-air", "glm-5.1"),
     "moonshot": (
         "moonshot-v1-8k",
         "moonshot-v1-32k",

@@ -90,6 +90,12 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         *((CHAT, "qwen/qwen-plus", body) for body in (STOPPED, ORPHAN, LATE)),
         (CHAT, "qwen/qwen-plus", {"messages": [HI], "enable_thinking": True, "thinking_budget": 60000}),
         *((CHAT, target, {"messages": [SHOWN]}) for target in BLIND),
+        (CHAT, "groq/llama-3.3-70b-versatile", {"messages": [HI], "stop": [*"abcde"]}),
+        (CHAT, "zai/glm-4.6", {"messages": [HI], "stop": [*"abcde"]}),
+        (CHAT, "moonshot/kimi-k2.5", {"messages": [HI], "stop": [*"abcdef"]}),
+        (CHAT, "deepseek/deepseek-v4-flash", {"messages": [HI], "stop": [*"abcdefghijklmnopq"]}),
+        (CHAT, "zai/glm-4v-flash", {"messages": [HI], "max_tokens": 4096}),
+        (CHAT, "zai/glm-4v", {"messages": [HI], "max_tokens": 1025}),
         (CHAT, "openrouter/anthropic/claude-sonnet-4.5", {"messages": [HINTED] * 6}),
         (
             CHAT,
@@ -210,3 +216,17 @@ def test_a_stored_prompt_stays_with_its_provider() -> None:
     assert adapt(body, source="openai-responses", target="openai-responses/gpt-5").json["prompt"] == body["prompt"]
     with pytest.raises(Unrepresentable, match="only its provider holds"):
         adapt(body, source="openai-responses", target="xai-responses/grok-4.3")
+
+
+def test_thinking_goes_to_vllm_where_it_is_read() -> None:
+    """https://github.com/vllm-project/vllm/issues/38488"""
+    thought = {"role": "assistant", "content": "Hello", "reasoning_content": "Greet."}
+    sent = adapt({"model": "m", "messages": [HI, thought, HI]}, source="openai-chat", target="vllm/Qwen/Qwen3-32B")
+    assert sent.json["messages"][1] == {"role": "assistant", "content": "Hello", "reasoning": "Greet."}
+    assert [(one.rule, one.at) for one in sent.changes] == [("refused-reasoning", "/messages/1/reasoning_content")]
+
+
+@pytest.mark.parametrize("model", ["glm-4v-plus-0111", "glm-4.6v"])
+def test_later_models_that_see_write_as_much_as_is_asked(model: str) -> None:
+    asked = {"model": "m", "messages": [HI], "max_tokens": 4096}
+    assert adapt(asked, source="openai-chat", target=f"zai/{model}").json["max_tokens"] == 4096

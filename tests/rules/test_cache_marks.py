@@ -76,3 +76,15 @@ def test_the_last_tool_that_is_in_the_prompt_is_marked() -> None:
     assert [isinstance(tool, Tool) and tool.hint is not None for tool in done.conversation.tools] == [True, False]
     alone = mark_prompt(read({**body, "tools": [{**plain, **later}]}).conversation, facts("anthropic"), False)
     assert [isinstance(tool, Tool) and tool.hint is not None for tool in alone.conversation.tools] == [False]
+
+
+def test_no_hint_is_put_on_a_document_that_takes_none() -> None:
+    """Bedrock reads documents as text, but for PDFs, and takes no cache point behind them."""
+    source = {"type": "text", "media_type": "text/plain", "data": "Hi"}
+    content = [{"type": "text", "text": "Sum up."}, {"type": "document", "source": source}]
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+    conversation = read(body, source="anthropic").conversation
+    for places, at in (((), 1), (("document",), 0)):
+        known = facts("anthropic", cache_hints="accepts", unhinted_places=places)
+        marked = mark_prompt(conversation, known, True).conversation.messages[0].parts
+        assert [part.hint is not None for part in marked] == [at == 0, at == 1]

@@ -347,8 +347,8 @@ LONG_POINT = {"cachePoint": {"type": "default", "ttl": "1h"}}
 
 
 def test_cache_points_that_belong_to_no_block_count_too() -> None:
-    """Converse's hints are blocks: one may stand first, or behind another."""
-    content = [POINT, {"text": "a"}, POINT, POINT, {"text": "b"}, LONG_POINT]
+    """Converse's hints are blocks: one may stand first in the system text, or behind another."""
+    content = [{"text": "a"}, POINT, POINT, POINT, {"text": "b"}, LONG_POINT]
     asked = {"system": [POINT, {"text": "s"}], "messages": [{"role": "user", "content": content}]}
     done = adapt(asked, source="bedrock", target="bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     assert done.json["system"] == [{"text": "s"}]
@@ -386,3 +386,83 @@ def test_dashscope_gets_the_hints_on_parts_alone() -> None:
     found = sent(body, "qwen/qwen3-max", source="anthropic").json
     assert [message["content"][0]["cache_control"] for message in found["messages"]] == [{"type": "ephemeral"}] * 2
     assert "cache_control" not in found["tools"][0]
+
+
+CLOUD = "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+NOTES = {"document": {"name": "Notes", "format": "md", "source": {"bytes": "SGk="}}}
+PAPER = {"document": {"name": "Paper", "format": "pdf", "source": {"bytes": "JVBERg=="}}}
+THOUGHT = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2ln"}}}
+CALL = {"toolUse": {"toolUseId": "c", "name": "f", "input": {}}}
+DONE = {"toolResult": {"toolUseId": "c", "content": [{"text": "12"}]}}
+HI = {"text": "Hi"}
+BEFORE = {
+    "behind a document that is read as text": ([HI, NOTES, POINT], [HI, POINT, NOTES], "nothing"),
+    "behind two of them": ([HI, NOTES, NOTES, POINT, HI], [HI, POINT, NOTES, NOTES, HI], "nothing"),
+    "behind one that stands alone": ([NOTES, POINT, HI], [NOTES, HI], "metadata"),
+    "beside one that has a hint": ([HI, POINT, NOTES, POINT], [HI, POINT, NOTES], "nothing"),
+    "before all else": ([POINT, HI], [HI], "metadata"),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_a_hint_at_a_place_that_takes_none_goes_to_the_part_before(name: str) -> None:
+    """https://github.com/aws/aws-sdk-java-v2/issues/6277, https://github.com/strands-agents/harness-sdk/pull/3677"""
+    content, left, loses = BEFORE[name]
+    done = run(
+        refused_hint,
+        {"messages": [{"role": "user", "content": content}]},
+        facts("bedrock", unhinted_places=["document", "thinking", "first"]),
+        source="bedrock",
+    )
+    assert done.json["messages"][0]["content"] == left
+    assert [change[1] for change in done.changes] == [loses]
+
+
+def test_a_hint_on_thinking_goes_to_the_part_before_or_is_taken_off() -> None:
+    """https://github.com/anomalyco/opencode/issues/36517"""
+    known = facts("bedrock", unhinted_places=["thinking"])
+    spoken = {"messages": [{"role": "assistant", "content": [HI, THOUGHT, POINT, CALL]}]}
+    assert run(refused_hint, spoken, known, source="bedrock").json["messages"][0]["content"] == [
+        HI,
+        POINT,
+        THOUGHT,
+        CALL,
+    ]
+    bare = {"messages": [{"role": "assistant", "content": [THOUGHT, POINT, CALL]}]}
+    assert run(refused_hint, bare, known, source="bedrock").json["messages"][0]["content"] == [THOUGHT, CALL]
+
+
+PLACED = {"on a paper": [HI, PAPER, POINT], "on words": [NOTES, HI, POINT]}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_a_hint_where_it_may_stand_stays(name: str) -> None:
+    body = {"messages": [{"role": "user", "content": PLACED[name]}]}
+    assert adapt(body, source="bedrock", target=CLOUD).changes == ()
+
+
+def test_the_emulator_refuses_hints_where_bedrock_does() -> None:
+    tools = {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}
+    turns = [{"role": "user", "content": [HI]}, {"role": "assistant", "content": [THOUGHT, POINT, CALL]}]
+    thought = {"messages": [*turns, {"role": "user", "content": [DONE, POINT]}], "toolConfig": tools}
+    asked = [
+        {"messages": [{"role": "user", "content": BEFORE[name][0]}]}
+        for name in ("before all else", "behind a document that is read as text")
+    ]
+    name, _, model = CLOUD.partition("/")
+    for body in (*asked, thought):
+        wire = msgspec.json.encode(body)
+        sent_body = adapt(body, source="bedrock", target=CLOUD)
+        assert judge(name, model, "/model/{model}/converse", {}, wire, strict=False) is not None
+        assert judge(name, model, sent_body.path, {}, sent_body.body, strict=False) is None
+
+
+def test_hints_of_other_dialects_stand_before_documents_that_are_read_as_text() -> None:
+    text = {"type": "text", "media_type": "text/plain", "data": "Hi"}
+    document = {"type": "document", "title": "Notes", "source": text, **HINT}
+    asked = {"max_tokens": 9, "messages": [{"role": "user", "content": [words("Sum up."), document]}]}
+    content = adapt(asked, source="anthropic", target=CLOUD).json["messages"][0]["content"]
+    assert content[1] == POINT
+    assert "document" in content[2]
+    direct = adapt(asked, source="anthropic", target="anthropic/claude-sonnet-4-5")
+    assert direct.changes == ()

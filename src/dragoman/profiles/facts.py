@@ -38,6 +38,16 @@ class CachePlace(StrEnum):
     FIRST_USER = "first-user"
 
 
+class HintPlace(StrEnum):
+    """Where in a turn a cache hint may stand, as far as targets differ."""
+
+    DOCUMENT = "document"
+    """On a document that is not a PDF."""
+    THINKING = "thinking"
+    FIRST = "first"
+    """Before everything else of the turn."""
+
+
 class CacheForm(StrEnum):
     """How a cache hint is written."""
 
@@ -803,6 +813,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cache_hints_on_messages: Annotated[bool, Meta(description="cache hints on messages, beside their content")] = True
     cache_hints_on_tools: Annotated[bool, Meta(description="cache hints on tools")] = True
     cache_hint_whole: Annotated[bool, Meta(description="a cache hint for the whole request")] = True
+    unhinted_places: Annotated[
+        tuple[HintPlace, ...],
+        Meta(description="where it takes no cache hint: on a document other than a PDF, on thinking, before all else"),
+    ] = ()
     cache_hint_max: Annotated[int, Meta(description="how many of them (0: any number)")] = 0
     stream_usage: Annotated[Stance, Meta(description="`stream_options.include_usage`")] = ACCEPTS
     complete_answers: Annotated[

@@ -14,11 +14,13 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, Message
-from dragoman.conversation.parts import CacheHint, Call, Media, Part, Result, Text
+from dragoman.conversation.parts import CacheHint, Call, Media, MediaKind, Opaque, Part, Plain, Reasoning, Result, Text
 from dragoman.conversation.tools import NativeTool
+from dragoman.profiles.facts import HintPlace
 from dragoman.rules.cache_hints import BREAKPOINT, SCOPE, is_long, names_scope, with_breakpoint
 from dragoman.rules.hint_walk import ChangeHint, HintWalk
 from dragoman.rules.native_kinds import is_deferred
+from dragoman.rules.part_words import MARKS
 from dragoman.rules.rewriting import reuse_unchanged
 from dragoman.wire.json_reader import render_object, split_members
 
@@ -65,6 +67,52 @@ def hint_last_part(message: Message, hint: CacheHint | None) -> Message | None:
             hinted = replace(part, hint=part.hint or hint)
             return replace(message, parts=(*message.parts[:at], hinted, *message.parts[at + 1 :]))
     return None
+
+
+def before_unhinted(conversation: Conversation, places: tuple[HintPlace, ...], notes: list[Note]) -> Conversation:
+    """The conversation whose turns have no hints at places that take none. The part before such a place gets the hint,
+    and one with nothing before it is taken off. The same conversation if there is none."""
+    opening = conversation.opening
+    turns = [_before_unhinted(message, places, notes) for message in conversation.messages[opening:]]
+    messages = reuse_unchanged(conversation.messages, [*conversation.messages[:opening], *turns])
+    return conversation if messages is conversation.messages else replace(conversation, messages=messages)
+
+
+def _before_unhinted(message: Message, places: tuple[HintPlace, ...], notes: list[Note]) -> Message:
+    odd = [at for at, part in enumerate(message.parts) if part.hint is not None and is_unhinted(part, at, places)]
+    parts = list(message.parts)
+    for at in reversed(odd):
+        part = parts[at]
+        home = next((near for near in reversed(range(at)) if not is_unhinted(parts[near], near, places)), None)
+        did, lost = "took off a cache hint", Loss.METADATA
+        if home is not None:
+            parts[home] = replace(parts[home], hint=parts[home].hint or part.hint)
+            did, lost = "moved the cache hint to a part before, which takes one", Loss.NOTHING
+        parts[at] = replace(part, hint=None)
+        notes.append(Note(did, message, part, loses=lost, before=part.hint))
+    kept = [part for part in parts if part.hint is not None or not _is_mark(part)]
+    return replace(message, parts=tuple(kept)) if odd else message
+
+
+def is_unhinted(part: Part, at: int, places: tuple[HintPlace, ...]) -> bool:
+    """Whether the target takes no hint there. A mark is nothing but a hint."""
+    if type(part) is Media:
+        return HintPlace.DOCUMENT in places and part.kind is MediaKind.DOCUMENT and not _is_pdf(part)
+    if type(part) is Reasoning:
+        return HintPlace.THINKING in places
+    return HintPlace.FIRST in places and at == 0 and _is_mark(part)
+
+
+def _is_pdf(document: Media) -> bool:
+    source = document.source
+    if isinstance(source, Plain):
+        return False
+    named = getattr(source, "media_type", "") or getattr(source, "url", "")
+    return named.endswith("pdf") or not named
+
+
+def _is_mark(part: Part) -> bool:
+    return isinstance(part, Opaque) and part.kind in MARKS
 
 
 def off_deferred(conversation: Conversation, notes: list[Note]) -> Conversation:

@@ -253,8 +253,30 @@ def _check_caching(body: Block, messages: list[Block], family: BedrockFamily) ->
             f"{WRAPPED}Malformed input request: #/toolConfig/tools/{at}: extraneous key [cachePoint] is not permitted, "
             "please reformat your input and try again."
         )
+    if family.name == "claude":
+        _check_cache_places(messages)
     if count > _MOST_CACHE_POINTS:
         raise BedrockRefusal(f"{WRAPPED}A maximum of 4 blocks with cache_control may be provided. Found {count}.")
+
+
+def _check_cache_places(messages: list[Block]) -> None:
+    """A cache point caches what stands before it in its turn: not thinking, nor a document that is read as text."""
+    for turn, message in enumerate(messages):
+        for at, block in enumerate(message["content"]):
+            if "cachePoint" not in block:
+                continue
+            before = message["content"][at - 1] if at else {}
+            if "reasoningContent" in before:
+                raise BedrockRefusal(
+                    "Cache point cannot be inserted after reasoning block. Please remove the invalid cache point and "
+                    "try again."
+                )
+            if not before:
+                raise BedrockRefusal(
+                    "There is nothing available to cache. Please remove the invalid cache point and try again."
+                )
+            if "document" in before and before["document"].get("format", "pdf") != "pdf":
+                raise BedrockRefusal(f"{WRAPPED}messages.{turn}.content.{at}.type: Field required")
 
 
 def _check_claude(request: ReceivedRequest, options: EmulatorOptions) -> None:

@@ -119,6 +119,13 @@ def check_number_and_user(request: ReceivedRequest) -> None:
         raise replace(too_long("user_id", 512, user_id), code="invalid_request_error")
 
 
+def check_stops(request: ReceivedRequest) -> None:
+    """https://github.com/continuedev/continue/issues/1513; how many, says DeepSeek's reference."""
+    stop = request.body.get("stop")
+    if isinstance(stop, list) and len(stop) > 16:
+        raise refuse("Stop string array too long")
+
+
 def check_response_format(request: ReceivedRequest) -> None:
     """JSON mode only: https://github.com/UKGovernmentBEIS/inspect_ai/issues/4916, August 2026."""
     response_format = request.body.get("response_format")
@@ -262,6 +269,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         checks=(
             fits(_REQUEST, _refuse_mismatch),
             check_number_and_user,
+            check_stops,
             check_response_format,
             check_schemas,
             check_names,

@@ -161,6 +161,14 @@ def _refuse_mismatch(mismatch: ShapeMismatch, request: ReceivedRequest) -> ChatR
     raise ChatRefusal(400, _within(request, int(path[1]), sentence) if in_message and path[2] != "role" else sentence)
 
 
+def check_stops(request: ReceivedRequest) -> None:
+    """https://github.com/letta-ai/letta/pull/1288, April 2024."""
+    stop = request.body.get("stop")
+    if isinstance(stop, list) and len(stop) > 4:
+        sentence = "stop : one of the following must be satisfied\n  stop : value must be a string\n"
+        raise ChatRefusal(400, f"{sentence}  stop : maximum number of items is 4")
+
+
 def check_strict(request: ReceivedRequest) -> None:
     """Every object of a strict schema is closed, and all its fields are required."""
     for whose, schema in promised_schemas(request.body):
@@ -284,6 +292,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             fits(_REQUEST, _refuse_mismatch),
             check_reasoning,
             check_tools,
+            check_stops,
             check_strict,
             check_settings,
             check_model_features,

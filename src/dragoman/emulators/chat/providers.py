@@ -333,6 +333,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
         ),
         reported=(
             reported.refuse_unflavored_schemas,
+            reported.refusing_stops("Invalid request: stop has too many items", 5),  # the words are not known
             reported.refusing_pictures(
                 "Image input not supported for model", r"kimi-k2(?:-|$)|moonshot-v1-(?:8k|32k|128k|auto)$"
             ),
@@ -473,6 +474,10 @@ PROVIDERS: Mapping[str, CompatibleService] = {
                 "The messages parameter is illegal. Please check the documentation.", reported.has_no_user, code=1214
             ),
             reported.refusing("Tool choice must be auto", reported.has_choice_of_glm),
+            reported.refusing_stops("stop:最大只能有4个停止词", 4, code=1214),
+            reported.refusing_limits(
+                "max_tokens参数非法：限制数值范围[1,1024]", 1024, r"glm-4v(?:-flash|$)", code=1210
+            ),
             reported.refusing_pictures(
                 "Invalid API parameter, please check the documentation.",
                 r"glm-(?:4\.[5-7]|5(?:\.[0-2])?)(?:-|$)",

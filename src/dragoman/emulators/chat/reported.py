@@ -36,6 +36,29 @@ def refusing_names(names: frozenset[str]) -> Check:
     return check
 
 
+def refusing_stops(sentence: str, most: int, **more: Any) -> Check:
+    """Refuses more stop sequences than these."""
+
+    def check(request: ReceivedRequest) -> None:
+        stop = request.body.get("stop")
+        if isinstance(stop, list) and len(stop) > most:
+            raise ChatRefusal(400, sentence, **more)
+
+    return check
+
+
+def refusing_limits(sentence: str, most: int, models: str, **more: Any) -> Check:
+    """Refuses a token limit above what these models write."""
+    pattern = re.compile(models)
+
+    def check(request: ReceivedRequest) -> None:
+        limit = request.body.get("max_tokens")
+        if pattern.search(request.model.lower()) and isinstance(limit, int) and limit > most:
+            raise ChatRefusal(400, sentence, **more)
+
+    return check
+
+
 def refusing_arguments(sentence: str) -> Check:
     """Refuses the arguments of a call that are not the text of a JSON object."""
 

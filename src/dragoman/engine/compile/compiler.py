@@ -418,7 +418,7 @@ class _Compilation:
                 return
             if marks_own_end(self.ask.conversation):
                 return
-            done = mark_turns(self.conversation, (facts.cache_hint_max or MOST_HINTS) - len(own))
+            done = mark_turns(self.conversation, facts, (facts.cache_hint_max or MOST_HINTS) - len(own))
         elif facts.cache_form is CacheForm.BREAKPOINT:
             if marks_own_end(self.conversation):
                 return

@@ -4,7 +4,9 @@ A hint that the target refuses is taken off. If there are too many, the last one
 If the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out. If it takes no
 long lifetime after a short one, in the order of tools, system text and turns, the later hint gets the usual lifetime.
 If it takes none inside a tool's result, the result itself gets the hint. If it takes none on a message, beside its
-content, the last part of the message gets it. If it takes none on tools, theirs are taken off. If it takes none on
+content, the last part of the message gets it. If it takes none on some kind of part, such as a document that it reads
+as text, the part before gets it, and one with nothing before it is taken off. If it takes none on tools, theirs are
+taken off. If it takes none on
 tools that a search has to find, the last other tool before gets it. If it takes none for the whole request, the last
 part gets that one. If it takes breakpoints instead (`prompt_cache_breakpoint`), hints on input parts and results become
 those, and all others are taken off.
@@ -43,6 +45,7 @@ from dragoman.rules.rule import rule
         or facts.cache_hint_max > 0
         or not (facts.cache_hints_in_results and facts.cache_hints_on_tools)
         or not (facts.cache_hints_on_messages and facts.cache_hint_whole)
+        or facts.unhinted_places != ()
     ),
     looks_for=traits.HINTS,
     loses=Loss.METADATA,
@@ -59,6 +62,8 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
         conversation = fitted_hints.outside_results(conversation, notes)
     if facts.cache_hints is not Stance.REFUSES and not facts.cache_hint_whole:
         conversation = fitted_hints.on_last_part(conversation, notes)
+    if facts.unhinted_places and facts.cache_hints is not Stance.REFUSES:
+        conversation = fitted_hints.before_unhinted(conversation, facts.unhinted_places, notes)
     if not facts.cache_hints_on_tools:
         conversation = replace(conversation, tools=_take_off(notes).tools(conversation.tools))
     if facts.deferred_hint is Stance.REFUSES and facts.cache_hints is not Stance.REFUSES:

@@ -32,9 +32,10 @@ from dragoman.conversation.messages import ASSISTANT, FIELD, TOOL, USER, Message
 from dragoman.conversation.parts import BREAKPOINT_FIELD, CacheHint, Call, Media, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import observe
-from dragoman.profiles.facts import CacheForm, CachePlace, Facts, Stance
+from dragoman.profiles.facts import CacheForm, CachePlace, Facts, HintPlace, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, have_hints, with_breakpoint
 from dragoman.rules.context import Context
+from dragoman.rules.fitted_hints import is_unhinted
 from dragoman.rules.native_kinds import is_deferred
 from dragoman.rules.rewriting import rewrite
 from dragoman.rules.rule import rule
@@ -56,7 +57,7 @@ def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     message = conversation.messages[at]
     hint = BREAKPOINT if context.facts.cache_form is CacheForm.BREAKPOINT else _HINT
-    marked = replace(message, parts=(*message.parts[:-1], replace(message.parts[-1], hint=hint)), listed=True)
+    marked = _place_mark(message, hint, context.facts.unhinted_places)
     messages = (*conversation.messages[:at], marked, *conversation.messages[at + 1 :])
     note = Note(_DID, message, kind="added", before=message, after=marked)
     return Rewrite(replace(conversation, messages=messages), (note,))
@@ -81,16 +82,16 @@ def mark_prompt(conversation: Conversation, facts: Facts, turns: bool) -> Rewrit
     places = [opening - 1] if opening else []
     places += _ends_of_turns(conversation) if turns else []
     room = (facts.cache_hint_max or MOST_HINTS) - len(notes)
-    _mark(messages, places[-room:], _HINT, notes)
+    _mark(messages, places[-room:], _HINT, notes, facts.unhinted_places)
     return Rewrite(replace(conversation, tools=tools, messages=tuple(messages)), tuple(notes))
 
 
-def mark_turns(conversation: Conversation, room: int) -> Rewrite:
+def mark_turns(conversation: Conversation, facts: Facts, room: int) -> Rewrite:
     """Hints at the ends of turns, beside those of a client that expects the end of every prompt to be marked."""
     notes: list[Note] = []
     messages = list(conversation.messages)
     unmarked = [at for at in _ends_of_turns(conversation) if not any(part.hint for part in messages[at].parts)]
-    _mark(messages, unmarked[-room:] if room > 0 else [], _HINT, notes)
+    _mark(messages, unmarked[-room:] if room > 0 else [], _HINT, notes, facts.unhinted_places)
     return rewrite(conversation, notes, messages=tuple(messages))
 
 
@@ -141,10 +142,12 @@ def _has_breakpoint(message: Message) -> bool:
     return any(part.extras is not None and BREAKPOINT_FIELD in part.extras.fields for part in message.parts)
 
 
-def _mark(messages: list[Message], places: list[int], hint: CacheHint, notes: list[Note]) -> None:
+def _mark(
+    messages: list[Message], places: list[int], hint: CacheHint, notes: list[Note], bare: tuple[HintPlace, ...] = ()
+) -> None:
     for at in places:
         message = messages[at]
-        messages[at] = marked = _place_mark(message, hint)
+        messages[at] = marked = _place_mark(message, hint, bare)
         if marked is not message:
             notes.append(Note(_DID, message, kind="added", after=hint))
 
@@ -212,8 +215,9 @@ def _ends_of_turns(conversation: Conversation) -> list[int]:
     return ends[::-1]
 
 
-def _place_mark(message: Message, hint: CacheHint) -> Message:
-    """The message with a hint on its last part that takes one. A breakpoint stands inside a result."""
+def _place_mark(message: Message, hint: CacheHint, bare: tuple[HintPlace, ...]) -> Message:
+    """The message with a hint on its last part that takes one. A breakpoint stands inside a result. `bare`: where the
+    target takes no hint."""
     for at in range(len(message.parts) - 1, -1, -1):
         part = message.parts[at]
         if type(part) is Result and hint.is_breakpoint:
@@ -223,6 +227,8 @@ def _place_mark(message: Message, hint: CacheHint) -> Message:
                 if marked is part
                 else replace(message, parts=(*message.parts[:at], marked, *message.parts[at + 1 :]))
             )
+        if bare and is_unhinted(part, at, bare):
+            continue
         if isinstance(part, _TAKE_HINTS) and not (type(part) is Text and part.blank):
             parts = (*message.parts[:at], replace(part, hint=hint), *message.parts[at + 1 :])
             return replace(message, parts=parts, listed=True)
