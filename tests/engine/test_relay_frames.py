@@ -90,7 +90,7 @@ def test_E11_leftovers_are_taken_out_at_any_depth() -> None:
 
 def test_a_frame_of_many_lines_takes_linear_time() -> None:
     frames = RelayFrames(None, LEFTOVERS)
-    wire = b"a\n" * 30_000
+    wire = b":a\n" * 20_000
     assert frames.feed(wire) + frames.close() == wire + b"\n"
 
 
@@ -487,8 +487,14 @@ def test_annotations_that_come_at_once_keep_their_bytes() -> None:
     assert RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks()).feed(frame) == frame
 
 
-def _read(sdks: Loopback, chunks: list[dict[str, Any]], size: int) -> Any:
-    wire = b"".join([b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]) + b"data: [DONE]\n\n"
+@pytest.mark.parametrize("end", [b"d", b"data", b"data:", b"data: [DO", b": pi", b"event: mess", b"id: 1"])
+def test_the_sdk_reads_a_whole_answer_whose_last_frame_breaks_off(end: bytes, sdks: Loopback) -> None:
+    seen = _read(sdks, [_words("ab", "stop")], 4096, end)
+    assert (seen.choices[0].message.content, seen.choices[0].finish_reason) == ("ab", "stop")
+
+
+def _read(sdks: Loopback, chunks: list[dict[str, Any]], size: int, end: bytes = b"data: [DONE]\n\n") -> Any:
+    wire = b"".join([b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]) + end
     relay = RelayFrames(None, check=check_plain_chunk, rewrite=MisreadChunks("seed"))
     out = b"".join([relay.feed(wire[at : at + size]) for at in range(0, len(wire), size)]) + relay.close()
     sdks.serve(out, stream=True)

@@ -37,8 +37,6 @@ _DONE = b"[DONE]"
 _NAME = b"event:"
 _NO_NAME = b"message"
 """The name of an event that has none, by the standard."""
-_UNREAD = (b"id:", b"retry:")
-"""Lines for browsers. After one, the SDKs of OpenAI take a blank line for an event, and fail for its lack of data."""
 _decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
@@ -257,13 +255,15 @@ class RelayFrames:
         return _write([*others, *self._fit_names(names, data), b"data: " + data])
 
     def _read_lines(self, lines: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """The lines that clients read of a frame: those before its data, and its data."""
+        """The lines that clients read of a frame: comments and its name, and its data. After an id, a time to wait or
+        `data` without its colon, as a stream that breaks off ends with, the SDKs of OpenAI take a blank line for an
+        event, and fail for its lack of data."""
         lines = [*[line.removeprefix(BOM) for line in lines[:1]], *lines[1:]]
         names = [line for line in lines if line.startswith(_NAME)]
         datas = [line for line in lines if line.startswith(b"data:")]
-        others = [line for line in lines if not line.startswith((b"data:", _NAME, *_UNREAD))]
+        others = [line for line in lines if line.startswith(b":")]
         if self._form is FrameForm.DATA_ALONE:
-            others = [line for line in others if not line.startswith(b":")]
+            others = []
             datas = [b"data: " + line[5:].removeprefix(b" ") for line in datas]
         payload = _join_data(datas)
         return ([*others, *self._fit_names(names, payload)], datas) if payload else (others, [])
