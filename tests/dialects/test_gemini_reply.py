@@ -11,7 +11,7 @@ from tests.recorded_answers import Recording, cut, meaning, recordings
 from tests.sdk_readers import Loopback
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO
-from dragoman.conversation.collect import collect
+from dragoman.conversation.collect import UNFINISHED, collect
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -125,6 +125,13 @@ def test_tokens_of_sound_are_counted_as_some_of_the_input(cached: object, audio:
     reply = read(whole({"text": "Hi"}, usageMetadata=told | ({"cacheTokensDetails": cached} if cached else {})))
     assert reply.usage is not None
     assert (reply.usage.input, reply.usage.audio) == (120, audio)
+
+
+@pytest.mark.parametrize("candidates", [{}, {"candidates": []}, {"candidates": None}])
+def test_an_answer_without_a_candidate_is_a_failure_however_it_comes(candidates: dict[str, Any]) -> None:
+    """Whole it was an empty answer that had ended well, which agents take for the end of their work."""
+    body = orjson.dumps({**candidates, "usageMetadata": {"promptTokenCount": 4, "totalTokenCount": 4}})
+    assert collect(parse_whole(body)) == collect(parsed(b"data: " + body + b"\r\n\r\n")) == UNFINISHED
 
 
 def test_a_blocked_prompt_is_a_filter_without_a_candidate() -> None:

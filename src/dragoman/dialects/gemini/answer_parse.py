@@ -218,7 +218,9 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
                 self._keep_metadata(choice, candidate)
 
     def finish(self, out: list[events.Event], whole: bool = False) -> None:
-        """The end of the stream. It is complete only if every candidate has a finish reason."""
+        """The end of the stream. It is complete only if every candidate has a finish reason. A `whole` answer has said
+        all that it has, but without a candidate, and a block to tell of, it says nothing: such answers come when the
+        model has failed."""
         if self.over:
             return
         self.over = True
@@ -228,7 +230,7 @@ class GeminiAnswerParser(msgspec.Struct, eq=False):
             if choice.held:
                 self._release(choice, out)
         usage = parse_usage(self._usage_pieces)
-        complete = self._blocked or whole or (choices and all(choice.finish_reason for choice in choices))
+        complete = self._blocked or (choices and (whole or all(choice.finish_reason for choice in choices)))
         if complete:
             for choice in choices:
                 self._stop(choice, out)
