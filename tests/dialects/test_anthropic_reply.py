@@ -9,6 +9,7 @@ from tests.corpus import sampled
 from tests.event_streams import read_events
 from tests.recorded_answers import Recording, cut, meaning, recordings
 
+from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
 from dragoman.conversation.envelope import unseal
 from dragoman.conversation.events import (
@@ -35,6 +36,7 @@ from dragoman.dialects.anthropic.answer_parse import parse_answer
 from dragoman.dialects.anthropic.answer_render import render_answer, render_error
 from dragoman.dialects.anthropic.stream import AnthropicStreamParser, AnthropicStreamRenderer
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.answer.translation import Translation
 from dragoman.wire.error_bodies import parse_failure
 
 ANSWERING = AnswerContext(model="shown", id="msg_1")
@@ -101,6 +103,48 @@ def test_usage_counts_the_cache_into_the_input_and_out_again() -> None:
     assert (usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning) == (4000, 3935, 50, 9, 4)
     written = orjson.loads(render_answer(reply, ANSWERING))["usage"]
     assert {key: count for key, count in written.items() if count is not None} == orjson.loads(body)["usage"]
+
+
+SUMMARISED = {
+    "input_tokens": 23000,
+    "output_tokens": 1000,
+    "cache_read_input_tokens": 0,
+    "cache_creation_input_tokens": 40,
+    "iterations": [
+        {"type": "compaction", "input_tokens": 1000, "output_tokens": 3500, "cache_read_input_tokens": 179000},
+        {"type": "message", "input_tokens": 23000, "output_tokens": 1000, "cache_creation_input_tokens": 40},
+    ],
+}
+
+
+@pytest.mark.parametrize("client", ["anthropic", "openai-chat"])
+@pytest.mark.parametrize("undo", [Undo(), Undo(ids={"a": "b"})])
+def test_tokens_of_a_summary_are_booked_though_the_counts_leave_them_out(client: str, undo: Undo) -> None:
+    """Anthropic charges what its compaction takes. A client of its own finds that where Anthropic tells it."""
+    delta = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": SUMMARISED}
+    told = [{"type": "message_start", "message": {"usage": {"input_tokens": 9}}}, delta, {"type": "message_stop"}]
+    streamed, whole = Translation("anthropic", client, undo), Translation("anthropic", client, undo)
+    out = streamed.feed(b"".join([b"data: %b\n\n" % orjson.dumps(one) for one in told])) + streamed.close()
+    answer = orjson.loads(whole.whole(orjson.dumps({"id": "m", "content": [], **delta["delta"], "usage": SUMMARISED})))
+    for usage in (streamed.usage, whole.usage):
+        assert usage is not None
+        assert (usage.input, usage.cached, usage.cache_written, usage.output) == (203040, 179000, 40, 4500)
+    if client == "anthropic":
+        shown = next(data for data in read_events(out) if data["type"] == "message_delta")["usage"]
+        for one in (answer["usage"], shown):
+            assert {key: one[key] for key in SUMMARISED} == SUMMARISED
+    else:
+        assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (203040, 4500)
+
+
+@pytest.mark.parametrize("rounds", [7, [7, {}], [{"type": "compaction", "input_tokens": -5, "output_tokens": "many"}]])
+def test_rounds_that_nobody_can_read_change_no_count(rounds: object) -> None:
+    reply = collect(
+        parse_answer(orjson.dumps({"id": "m", "content": [], "usage": SUMMARISED | {"iterations": rounds}}))
+    )
+    assert isinstance(reply, Reply)
+    assert reply.usage is not None
+    assert (reply.usage.input, reply.usage.output) == (23040, 1000)
 
 
 def test_usage_at_the_end_overrules_the_start_and_keeps_what_it_leaves_out() -> None:

@@ -333,6 +333,7 @@ def _blocks(content: bytes) -> list[bytes]:
 _INPUT, _OUTPUT = "input_tokens", "output_tokens"
 _WRITTEN, _READ = "cache_creation_input_tokens", "cache_read_input_tokens"
 _COUNTS = frozenset({_INPUT, _OUTPUT, _WRITTEN, _READ})
+ROUNDS = "iterations"
 MOST_MEMBERS = 64
 """Members of a usage, or of the end of a message, that may come in pieces."""
 SHORT, LONG = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
@@ -357,6 +358,8 @@ class UsageCounter(msgspec.Struct, eq=False):
 
     def usage(self) -> Usage:
         fields = self._fields
+        if ROUNDS in fields:
+            fields = fields | count_with_compactions(fields, fields[ROUNDS])
         written, cached = token_count(fields.get(_WRITTEN)), token_count(fields.get(_READ))
         details = fields.get("output_tokens_details")
         reasoning = token_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
@@ -372,6 +375,15 @@ class UsageCounter(msgspec.Struct, eq=False):
             kept_long=_count_kept(created, LONG, written) if written else 0,
             kept_short=_count_kept(created, SHORT, written) if written else 0,
         )
+
+
+def count_with_compactions(counts: Mapping[str, Any], rounds: Any, sign: int = 1) -> dict[str, int]:
+    """The counts with the tokens of summaries that the provider wrote, which it charges and lists nowhere but among the
+    rounds of an answer; with `sign` -1, the counts without them."""
+    listed = rounds if isinstance(rounds, list) else []
+    found = [one for one in listed if isinstance(one, dict) and one.get("type") == "compaction"]
+    added = {key: sum([token_count(one.get(key)) for one in found]) for key in _COUNTS}
+    return {key: token_count(token_count(counts.get(key)) + sign * count) for key, count in added.items() if count}
 
 
 def _count_kept(created: Any, lifetime: str, written: int) -> int:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from dragoman.conversation.collect import tell
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import CallStarted, Started
@@ -14,7 +16,7 @@ from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.anthropic.answer_parse import LONG, SHORT, STOPS
+from dragoman.dialects.anthropic.answer_parse import LONG, ROUNDS, SHORT, STOPS, count_with_compactions
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
 from dragoman.dialects.families.call_input import call_input
@@ -213,15 +215,19 @@ def _render_counts(usage: Usage | None) -> dict[str, Json]:
     usage = usage or Usage()
     cached = min(usage.cached, usage.input)
     written = min(usage.cache_written, usage.input - cached)
-    fields: dict[str, bytes] = {
-        "input_tokens": b"%d" % (usage.input - cached - written),
-        "cache_creation_input_tokens": b"%d" % written,
-        "cache_read_input_tokens": b"%d" % cached,
-        "output_tokens": b"%d" % usage.output,
+    counts = {
+        "input_tokens": usage.input - cached - written,
+        "cache_creation_input_tokens": written,
+        "cache_read_input_tokens": cached,
+        "output_tokens": usage.output,
     }
+    own = own_fields(usage.extras, NAME)
+    if ROUNDS in own:
+        counts |= count_with_compactions(counts, msgspec.json.decode(own[ROUNDS]), -1)
+    fields = {key: b"%d" % count for key, count in counts.items()}
     if usage.reasoning:
         fields["output_tokens_details"] = b'{"thinking_tokens":%d}' % usage.reasoning
-    return fields | own_fields(usage.extras, NAME)
+    return fields | own
 
 
 # Errors: the status, type and wording that the SDK and agents look for
