@@ -62,6 +62,16 @@ def test_with_no_provider_the_emulators_stand_in_and_it_says_so(alone: Served) -
     assert line["providers"] == list(MODELS)
 
 
+def test_the_console_says_that_they_are_no_defaults(alone: Served) -> None:
+    text: str = CLIENT.get(f"{alone.url}/dragoman/config").json()["text"]
+    lines = [line.rpartition("  # ") for line in text.splitlines()]
+    origins = {value.split()[-1].strip('"'): origin for value, _, origin in lines if value}
+    addresses = [origin for value, origin in origins.items() if value.startswith("http://127.0.0.1:")]
+    assert addresses == ["emulators, since no provider is configured"] * len(MODELS)
+    assert origins["anthropic/claude-sonnet-4-6"] == "emulators, since no provider is configured"
+    assert next(origin for value, _, origin in lines if value.strip().startswith("port:")) == "--port"
+
+
 @pytest.mark.parametrize("provider", MODELS)
 def test_every_stand_in_answers_every_dialect(alone: Served, provider: str) -> None:
     short = MODELS[provider][0]

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from dragoman.config.build import join_path
 from dragoman.config.load import Loaded
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.models import Model
@@ -57,6 +58,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
 """The emulators by the names of their profiles, and short model names. `PROVIDER/MODEL` accepts any model."""
 
 NOTICE = "no provider configured: using the strict emulators"
+ORIGIN = "emulators, since no provider is configured"
 
 
 class EmulatorFallback:
@@ -102,7 +104,9 @@ class EmulatorFallback:
             models={**self._models(), **loaded.config.models},
             store=store if loaded.file is not None else replace(store, kind=StoreKind.MEMORY),
         )
-        return replace(loaded, config=config)
+        made = [f"providers.{name}.{key}" for name in providers for key in ("profile", "base_url", "api_key")]
+        made += [f"{join_path('models', name)}.target" for name in self._models()]
+        return replace(loaded, config=config, origins={**dict.fromkeys(made, ORIGIN), **loaded.origins})
 
     def _models(self) -> dict[str, Model]:
         """Short names: `claude-sonnet-4-6` for `anthropic/claude-sonnet-4-6`."""

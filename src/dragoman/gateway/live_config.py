@@ -40,7 +40,7 @@ class LiveConfig:
         self.file = file
         self.profiles = own_profiles(profile_files(loaded.config, folder), profiles)
         self.config: Config = loaded.config
-        self.digest = loaded.digest
+        self.digest, self.origins = loaded.digest, loaded.origins
         self.clients = Clients(loaded.config.keys)
         self.routes = Routes(loaded.config, self.profiles)
         self.followers: list[Callable[[Config], None]] = []
@@ -72,7 +72,7 @@ class LiveConfig:
         for follow in self.followers:
             follow(loaded.config)
         self.config, self.routes, self.clients = loaded.config, routes, Clients(loaded.config.keys)
-        self.digest = loaded.digest
+        self.digest, self.origins = loaded.digest, loaded.origins
 
     async def reload_if_changed(self) -> None:
         """For the watcher: a bad file is refused once, until it changes again."""

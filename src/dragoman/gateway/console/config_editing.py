@@ -67,14 +67,13 @@ def config_file(live: LiveConfig) -> Path:
 def config_view(live: LiveConfig, editable: bool, why_not: str) -> ConfigView:
     path = config_file(live)
     exists = path.is_file()
-    current = live.file.current if live.file is not None else None
     saved = _saved(path)
     if editable and (broken := _find_fault(saved, path)):
         editable, why_not = False, broken
     if editable:
         text = without_secrets(saved)
     else:
-        text = render_yaml(Loaded(config=live.config, origins=current.origins if current is not None else {}))
+        text = render_yaml(Loaded(config=live.config, origins=live.origins))
     checked = check_config(live, text) if editable else CheckedConfig(True, (), (), ())
     return ConfigView(
         file=str(path),

@@ -180,7 +180,8 @@ def _with_options(loaded: Loaded, options: ServeOptions) -> Loaded:
     overrides = {"host": options.host, "port": options.port, "workers": options.workers}
     named = {name: value for name, value in overrides.items() if value is not None}
     server = replace(loaded.config.server, **named)
-    return replace(loaded, config=replace(loaded.config, server=server))
+    origins = {**loaded.origins, **{f"server.{name}": f"--{name}" for name in named}}
+    return replace(loaded, config=replace(loaded.config, server=server), origins=origins)
 
 
 def _with_emulators(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
