@@ -373,7 +373,24 @@ def test_a_phone_shows_every_view_without_scrolling_sideways(browser: Browser, r
         page.wait_for_timeout(500)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.locator("main").evaluate("one => one.scrollWidth") <= 390
+        assert (
+            page.locator(".table").evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth).length")
+            == 0
+        )
         expect(page.locator("nav a[aria-current]")).to_be_in_viewport(ratio=0.9)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_names_the_column_of_every_cell(browser: Browser, running: Running, scheme: Any) -> None:
+    with clean_page(browser, running, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:
+        go(page, "models")
+        state = page.locator("td[data-head=State]").first
+        expect(state).to_be_in_viewport(ratio=1)
+        label = "one => getComputedStyle(one, '::before').content"
+        assert state.evaluate(label) == '"State"'
+        page.set_viewport_size({"width": 1280, "height": 800})
+        assert state.evaluate(label) == "none"
+        expect(page.locator("th").first).to_be_visible()
 
 
 def test_light_and_dark_follow_the_system_and_the_switch(browser: Browser, running: Running) -> None:

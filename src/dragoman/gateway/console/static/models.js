@@ -74,9 +74,9 @@ function modelRow(one) {
 
 const number = (content) => ({ number: true, content });
 
-/** A table that can be scrolled, with the keyboard too. A column without a name holds buttons. */
+/** A table that can be scrolled, with the keyboard too. A column without a name holds buttons. On a phone each row is a card, in which a cell names its column itself. */
 export function table(heads, rows, label = heads[0]) {
-  const cell = (one) => (one?.number ? h("td", { class: "number" }, one.content) : h("td", {}, one));
+  const cell = (one, at) => h("td", { class: one?.number && "number", "data-head": heads[at] }, one?.number ? one.content : one);
   const head = (name, at) => h("th", { scope: "col", class: rows[0]?.[at]?.number && "number" }, name || h("span", { class: "unseen" }, "Actions"));
   return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": label }, h("table", {}, h("thead", {}, h("tr", {}, heads.map(head))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
 }
