@@ -70,10 +70,8 @@ def config_view(live: LiveConfig, editable: bool, why_not: str) -> ConfigView:
     saved = _saved(path)
     if editable and (broken := _find_fault(saved, path)):
         editable, why_not = False, broken
-    if editable:
-        text = without_secrets(saved)
-    else:
-        text = render_yaml(Loaded(config=live.config, origins=live.origins))
+    running = Loaded(config=live.config, origins=live.origins)
+    text = without_secrets(saved) if editable else render_yaml(running)
     checked = check_config(live, text) if editable else CheckedConfig(True, (), (), ())
     return ConfigView(
         file=str(path),
