@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice, product
 from typing import Any
 
 import pytest
@@ -323,12 +323,28 @@ def test_a_stored_prompt_that_is_gone_is_nothing_to_another_target() -> None:
     assert walker.exchange.prompt.use is None
 
 
-def test_what_follows_is_what_the_table_says() -> None:
+def all_walks() -> Iterator[Walker]:
+    return chain(walks(), tool_walks(), paused_walks(), (stored_walk(),))
+
+
+def ways(walkers: Iterable[Walker]) -> Seen:
+    """The ways from step to step that they went."""
     seen: Seen = set()
-    for walker in (*walks(), *tool_walks(), *paused_walks(), stored_walk()):
+    for walker in walkers:
         walker.run()
         seen |= walker.seen
-    assert seen == written()
+    return seen
+
+
+def test_what_follows_stands_in_the_table() -> None:
+    seen = ways(islice(all_walks(), 0, None, 13))  # each kind of request meets every reply, on some route
+    assert len(seen) > len(written()) // 2
+    assert seen - written() == set()
+
+
+@pytest.mark.slow
+def test_what_follows_is_what_the_table_says() -> None:
+    assert ways(all_walks()) == written()
 
 
 @pytest.mark.parametrize("row", STEPS, ids=lambda row: name(row.step))

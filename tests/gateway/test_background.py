@@ -25,6 +25,7 @@ from dragoman.gateway.state import background_answers
 from dragoman.store.contracts import stored_responses
 from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses
 from dragoman.testing import emulator
+from dragoman.upstream import dispatch
 
 KEYS = {name: {"sha256": sha256_of(f"sk-{name}"), "concurrent": 1} for name in ("ann", "bob")}
 ANN = {"authorization": "Bearer sk-ann"}
@@ -109,6 +110,28 @@ def test_events_are_streamed_and_streamed_again_from_any_number(stage: tuple[Run
     with pytest.raises(openai.BadRequestError, match="can be streamed"):
         one.responses.retrieve(plain.id, stream=True)
     wait_until_over(one, plain.id)
+
+
+def test_its_client_learns_the_id_before_the_provider_says_a_word(
+    stage: tuple[Running, RunningEmulator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "HELD_SECONDS", 3600.0)  # the head of the provider's stream is held for so long
+    running, behind = stage
+    one = client(running)
+    behind.script({"text": "Never.", "fault": "stall"})
+    with one.responses.create(**ASK, stream=True, timeout=60) as stream:
+        first = next(iter(stream))
+        assert (first.type, first.sequence_number) == ("response.created", 0)
+        assert (first.response.status, first.response.background) == ("queued", True)
+        assert one.responses.cancel(first.response.id).status == "cancelled"
+
+
+def test_the_sdk_follows_a_stream_from_its_first_event_to_its_failure(stage: tuple[Running, RunningEmulator]) -> None:
+    running, behind = stage
+    behind.script({"text": "Never.", "fault": "401"})
+    with client(running).responses.stream(model="claude", input="Hi", background=True) as events:
+        told = [(event.type, event.sequence_number) for event in events]
+    assert told == [("response.created", 0), ("response.failed", 1)]
 
 
 def test_an_answer_is_cancelled_once_and_for_all(stage: tuple[Running, RunningEmulator]) -> None:

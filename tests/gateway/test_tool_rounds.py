@@ -400,8 +400,8 @@ def test_a_spent_budget_ends_the_rounds_and_the_client_is_told(tmp_path: Path, s
                 answer = events.get_final_message()
         else:
             answer = client.messages.create(**given)
+        spent = spent_by_ann(one)  # waits until the request is over, and in the ledger
         rows = list(one.services.records.recent._entries)
-        spent = spent_by_ann(one)
     assert (len(seen), len(runner.ran)) == (3, 2), "0.015 + 0.01 for each round, and the fourth has no room"
     *_, failed, words = answer.content
     assert failed.type == "web_search_tool_result"

@@ -28,7 +28,7 @@ class BackgroundAsk(msgspec.Struct, frozen=True):
 
 
 class EventsTeller(Protocol):
-    """Tells the events of a stream as those of an answer in the background."""
+    """Tells the events of a stream as those of an answer in the background, without the first: it is sent before."""
 
     state: Json | None
     """The answer as the last event tells it, once one does."""
@@ -49,6 +49,8 @@ class BackgroundForm(msgspec.Struct, frozen=True):
     """None: the client waits for its answer. Raises MalformedRequest."""
     render_queued: Callable[[str, BackgroundAsk, int], Json]
     """The answer before it is begun, of its id and the time."""
+    render_created: Callable[[Json], bytes]
+    """The first event of an answer, whose state is given: its client learns the id before the provider says a word."""
     teller: Callable[[str, BackgroundAsk], EventsTeller]
     number: Callable[[bytes], int]
     """The number of an event."""

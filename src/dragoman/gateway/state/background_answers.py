@@ -83,6 +83,7 @@ async def begin_job(request: ServedRequest, client: str, job: BackgroundJob, run
     services.conversations.jobs[job.id] = job
     job.task = asyncio.get_running_loop().create_task(_work(request, client, job, run))
     if job.ask.streams:
+        job.events.append(job.form.render_created(queued))
         await outbound.streamed(job.follow(-1), [], SSE, services.live.config.server.write_timeout)
     else:
         await outbound.whole(200, queued)

@@ -25,6 +25,7 @@ from dragoman.wire.sse import SseDecoder, render_event_frame
 _BACKGROUND, _STORE, _PREVIOUS = "background", "store", "previous_response_id"
 _TRUE, _NULL = b"true", b"null"
 _OPEN = ("queued", "in_progress")
+_CREATED = b"response.created"
 _ENDS = frozenset({b"response.completed", b"response.incomplete", b"response.failed"})
 _REPEATED = ("instructions", "metadata", "reasoning", "text", "tools", "tool_choice", "temperature", "top_p")
 
@@ -62,8 +63,12 @@ def _mark(members: Mapping[str, bytes | Raw], id: str, ask: BackgroundAsk) -> Js
     return render_object({**members, **own})
 
 
+def _render_created(state: Json) -> bytes:
+    return _render_event(_CREATED, state, 0)
+
+
 class EventTeller:
-    """Tells the events of a stream as those of a background answer."""
+    """Tells the events of a stream as those of a background answer, without the first."""
 
     def __init__(self, id: str, ask: BackgroundAsk) -> None:
         self._id = id
@@ -79,16 +84,18 @@ class EventTeller:
         return self._decoder.held
 
     def feed(self, data: bytes) -> list[bytes]:
-        return [self._tell(frame.event, frame.data) for frame in self._decoder.feed(data) if frame.data]
+        events = [self._tell(frame.event, frame.data) for frame in self._decoder.feed(data) if frame.data]
+        return [event for event in events if event]
 
     def _tell(self, event: bytes, data: bytes) -> bytes:
+        """The event; empty if its client has it."""
         kind = event or stored_answers.event_kind(data)
         with suppress(*stored_answers.UNREADABLE_ANSWER):
             if kind == stored_answers.ITEM_DONE:
                 self._passed.take(data)
             elif b'"response"' in data:
                 data = self._with_state(kind, data)
-        return render_event_frame(kind, data)
+        return b"" if kind == _CREATED else render_event_frame(kind, data)
 
     def _with_state(self, event: bytes, data: bytes) -> bytes:
         members: dict[str, bytes | Raw] = dict(split_members(data))
@@ -134,14 +141,19 @@ def _end(state: Json, status: str, failure: Failure | None) -> Json:
 
 
 def _render_failed(state: Json, number: int) -> bytes:
-    data = render_object({"type": b'"response.failed"', "sequence_number": b"%d" % number, "response": state})
-    return render_event_frame(b"response.failed", data)
+    return _render_event(b"response.failed", state, number)
+
+
+def _render_event(kind: bytes, state: Json, number: int) -> bytes:
+    data = render_object({"type": b'"%b"' % kind, "sequence_number": b"%d" % number, "response": state})
+    return render_event_frame(kind, data)
 
 
 BACKGROUND = BackgroundForm(
     cancel_path="/responses/{id}/cancel",
     parse=_parse,
     render_queued=_render_queued,
+    render_created=_render_created,
     teller=EventTeller,
     number=_number,
     is_open=_is_open,
