@@ -13,7 +13,7 @@ from dragoman.conversation.canonical import canonical
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Framing
-from dragoman.wire.event_stream import render_frame
+from dragoman.wire.aws_event_stream import render_frame
 
 
 class Recording(Struct, frozen=True):

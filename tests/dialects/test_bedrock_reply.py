@@ -16,8 +16,8 @@ from dragoman.dialects.bedrock import answer_parse as bedrock_parse
 from dragoman.dialects.bedrock import answer_render as bedrock_render
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
+from dragoman.wire.aws_event_stream import render_frame
 from dragoman.wire.error_bodies import parse_failure
-from dragoman.wire.event_stream import render_frame
 
 BEDROCK = dialect("bedrock").answers
 CONTEXT = AnswerContext(model="m", id="req-1")

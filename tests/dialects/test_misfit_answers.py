@@ -12,7 +12,7 @@ from dragoman.conversation.events import CallDelta, CallStarted, Event, Failed, 
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.translation import Translation
-from dragoman.wire.event_stream import render_frame
+from dragoman.wire.aws_event_stream import render_frame
 
 CALL = {"name": "f", "arguments": '{"a": 1}'}
 

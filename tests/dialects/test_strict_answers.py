@@ -24,7 +24,7 @@ from dragoman.conversation.replies import Reply
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.answer.translation import Translation
-from dragoman.wire.event_stream import EventStreamDecoder
+from dragoman.wire.aws_event_stream import EventStreamDecoder
 
 TOOL = b'[{"type":"function","name":"f","parameters":{"type":"object"}}]'
 ASKED = AnswerContext(

@@ -13,8 +13,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.profiles.profile import Profiles
 from dragoman.store.memory.cooldowns import MemoryCooldowns
+from dragoman.upstream.cooldowns import Health
 from dragoman.upstream.destinations import HttpDestination, Routes
-from dragoman.upstream.health import Health
 
 FILE = """
 providers:

@@ -39,8 +39,8 @@ from dragoman.store.open_store import open_store
 from dragoman.store.settings import options_of
 from dragoman.store.store import Store
 from dragoman.upstream.auth.authorizers import Authorizers
+from dragoman.upstream.cooldowns import Health
 from dragoman.upstream.dispatch import Dispatcher
-from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
 from dragoman.upstream.media_fetch import MediaFetcher
 from dragoman.upstream.stored_prompts import StoredBooking, StoredPrompts

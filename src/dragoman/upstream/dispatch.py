@@ -66,8 +66,8 @@ from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.contracts import KeptState, SendBooking, SendLimits
+from dragoman.upstream.cooldowns import Health
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork, RequestWork
 from dragoman.upstream.media_fetch import HeldMedia, MediaFetcher, MediaRefused
 from dragoman.upstream.refusals import error_body, transport_failure

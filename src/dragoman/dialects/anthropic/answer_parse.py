@@ -16,7 +16,7 @@ from dragoman.conversation.parts import Extras, Json, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.families.call_input import parse_input
-from dragoman.dialects.families.stop_words import StopWords
+from dragoman.dialects.families.stop_reasons import StopReasons
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import (
     UNREADABLE,
@@ -56,7 +56,7 @@ class _ReadMessage(msgspec.Struct, gc=False):
 
 check_read_message = msgspec.json.Decoder(_ReadMessage).decode
 
-STOPS = StopWords(
+STOPS = StopReasons(
     {
         "end_turn": Stop.END,
         "max_tokens": Stop.LENGTH,

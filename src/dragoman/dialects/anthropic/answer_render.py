@@ -20,7 +20,7 @@ from dragoman.dialects.anthropic.answer_parse import LONG, ROUNDS, SHORT, STOPS,
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
 from dragoman.dialects.families.call_input import call_input
-from dragoman.dialects.families.completion import CompleteObject, complete
+from dragoman.dialects.families.missing_members import CompleteObject, complete
 from dragoman.dialects.shared.citations import PLACES, Page, Passage
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import vendor_id

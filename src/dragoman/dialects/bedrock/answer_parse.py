@@ -16,7 +16,7 @@ from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.message_parse import FORMATS, cited_texts, parse_media
 from dragoman.dialects.families.call_input import parse_input
-from dragoman.dialects.families.stop_words import StopWords
+from dragoman.dialects.families.stop_reasons import StopReasons
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import (
     UNREADABLE,
@@ -30,7 +30,7 @@ from dragoman.dialects.shared.raw_json import (
 from dragoman.errors import MalformedRequest
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
-STOPS = StopWords(
+STOPS = StopReasons(
     {
         "end_turn": Stop.END,
         "tool_use": Stop.CALLS,

@@ -19,8 +19,8 @@ from dragoman.dialects.shared import raw_json
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.stream_output import StreamOutput
+from dragoman.wire.aws_event_stream import BinaryFrame, EventStreamDecoder, render_frame
 from dragoman.wire.error_bodies import parse_failure
-from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder, render_frame
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import LIMIT
 

@@ -17,12 +17,12 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
-from dragoman.dialects.families.stop_words import StopWords
+from dragoman.dialects.families.stop_reasons import StopReasons
 from dragoman.dialects.shared import raw_json
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
 from dragoman.wire.error_bodies import parse_no_answer, unreadable_answer
 
-STOPS = StopWords(
+STOPS = StopReasons(
     {
         "COMPLETE": Stop.END,
         "STOP_SEQUENCE": Stop.STOP_SEQUENCE,

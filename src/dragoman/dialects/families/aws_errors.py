@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, ErrorAnswer
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.wire.event_stream import render_frame
+from dragoman.wire.aws_event_stream import render_frame
 from dragoman.wire.retry_after import render_wait
 
 ERROR_TYPE = "x-amzn-errortype"

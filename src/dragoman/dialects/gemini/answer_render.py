@@ -15,7 +15,7 @@ from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Inline, Json, Media, Remote, StateKind
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
-from dragoman.dialects.families.stop_words import StopWords
+from dragoman.dialects.families.stop_reasons import StopReasons
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.answer_parse import FINISHES, TOOL_USE
 from dragoman.dialects.shared import call_order
@@ -26,7 +26,7 @@ from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.retry_after import format_seconds, render_wait, tell_wait
 from dragoman.wire.sse import one_line
 
-_WORDS = StopWords({"STOP": Stop.END, **FINISHES}).words
+_WORDS = StopReasons({"STOP": Stop.END, **FINISHES}).words
 """A tool call shows in its part. Its finish reason is the ordinary one."""
 
 

@@ -16,14 +16,14 @@ from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Extras, Json, Origin
 from dragoman.conversation.replies import Stop, Usage, token_count
 from dragoman.dialects.families.call_input import parse_input
-from dragoman.dialects.families.stop_words import StopWords
+from dragoman.dialects.families.stop_reasons import StopReasons
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.shared import raw_json
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure, parse_no_answer, unreadable_answer
 
-STOPS = StopWords(
+STOPS = StopReasons(
     {
         "stop": Stop.END,
         "length": Stop.LENGTH,

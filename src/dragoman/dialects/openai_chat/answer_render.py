@@ -32,7 +32,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.completion import CompleteObject, complete
+from dragoman.dialects.families.missing_members import CompleteObject, complete
 from dragoman.dialects.families.openai_answers import error_object, headers_of, status_of
 from dragoman.dialects.families.reasoning_forms import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat import ID_PREFIX, IN_ANSWER, IN_CHOICE, NAME

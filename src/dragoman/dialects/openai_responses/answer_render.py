@@ -17,7 +17,7 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.completion import CompleteObject, complete
+from dragoman.dialects.families.missing_members import CompleteObject, complete
 from dragoman.dialects.families.openai_answers import error_object, headers_of, status_of
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.openai_responses.answer_parse import THOUGHT

@@ -16,7 +16,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import StreamParser
 from dragoman.engine.tokens.answer_tally import AnswerTally
-from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder, render_frame
+from dragoman.wire.aws_event_stream import BinaryFrame, EventStreamDecoder, render_frame
 
 
 class BinaryRelay(Struct, eq=False):

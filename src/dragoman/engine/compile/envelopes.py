@@ -16,8 +16,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.dialects.families.aws_errors import render_exception
 from dragoman.profiles.profile import Envelope, StreamWrapping
+from dragoman.wire.aws_event_stream import BinaryFrame, EventStreamDecoder, render_frame
 from dragoman.wire.error_bodies import parse_failure
-from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder, render_frame
 from dragoman.wire.json_reader import render_list, render_object, split_members
 from dragoman.wire.sse import Frame, SseDecoder, render_event_frame
 

@@ -14,7 +14,7 @@ from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.routing.candidates import Decision
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.store.ledger_entry import Entry
-from dragoman.upstream.health import COUNTED
+from dragoman.upstream.cooldowns import COUNTED
 
 MOST = 200
 """Requests with their bodies."""

@@ -9,7 +9,7 @@ from typing import Protocol
 class Cooldowns(Protocol):
     """Pauses by name. A name is a destination's, or that of one of its keys.
 
-    What speaks against a destination is decided by `upstream/health.py`: the store only passes it on.
+    What speaks against a destination is decided by `upstream/cooldowns.py`: the store only passes it on.
 
     Atomicity: each name is written whole. The pause that ends last wins, until the name is cleared.
 

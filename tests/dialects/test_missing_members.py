@@ -16,7 +16,7 @@ from tests.strict_readers import Unacceptable, read
 from dragoman import adapt
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.completion import CompleteObject, complete
+from dragoman.dialects.families.missing_members import CompleteObject, complete
 from dragoman.engine.answer.translation import Translation
 
 ASKED = AnswerContext(model="shown", created=1_700_000_000, id="req_1")

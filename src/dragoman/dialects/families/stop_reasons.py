@@ -20,7 +20,7 @@ _NEAREST: Mapping[Stop, Stop] = {
 }
 
 
-class StopWords(msgspec.Struct, frozen=True, dict=True):
+class StopReasons(msgspec.Struct, frozen=True, dict=True):
     """The words of one dialect."""
 
     meanings: Mapping[str, Stop]

@@ -10,7 +10,7 @@ from botocore.eventstream import EventStreamBuffer, ParserError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.wire.event_stream import MOST_PAYLOAD, BinaryFrame, EventStreamDecoder, HeaderValue, render_frame
+from dragoman.wire.aws_event_stream import MOST_PAYLOAD, BinaryFrame, EventStreamDecoder, HeaderValue, render_frame
 
 STOP = {":event-type": "messageStop", ":content-type": "application/json", ":message-type": "event"}
 STOP_PAYLOAD = b'{"stopReason":"end_turn"}'

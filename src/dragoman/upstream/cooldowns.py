@@ -1,4 +1,4 @@
-"""The health of destinations and of their keys: left alone for a while after failures, then tried again.
+"""Cooldowns of destinations and of their keys: left alone for a while after failures, then tried again.
 
 What one process finds out, those that share its state learn, too: a destination that keeps failing, one that named the
 seconds to wait, and a key that is refused or limited.
