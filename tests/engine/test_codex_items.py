@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
+from tests.judges import judge
 
 from dragoman.engine.library.adapt import AdaptedRequest, adapt
 from dragoman.errors import MalformedRequest
@@ -158,3 +160,45 @@ def test_the_task_of_an_agent_goes_to_openai_as_it_is_if_it_is_encrypted() -> No
     assert sent(OPENAI, *items, late).json["input"][:3] == items
     opened = sent(OPENAI, RULES, HI, told("List the files.")).json["input"][-1]
     assert (opened["role"], opened["content"][-1]) == ("user", {"type": "input_text", "text": "List the files."})
+
+
+SEARCHED = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "other"}}
+OPENED = {**SEARCHED, "id": "ws_2", "action": {"type": "open_page", "url": "https://a.example"}}
+
+
+@pytest.mark.parametrize("target", [OPENAI, AZURE, CLAUDE, GEMINI])
+def test_a_search_whose_action_codex_did_not_know_is_left_out(target: str) -> None:
+    """https://github.com/openai/codex/issues/7073"""
+    done = sent(target, HI, SEARCHED, HI)
+    assert b"web_search" not in done.body
+    assert b"web search" not in done.body
+    assert [(change.rule, change.at, change.loses) for change in done.changes if change.at == "/input/1"] == [
+        ("provider-run", "/input/1", "metadata")
+    ]
+
+
+@pytest.mark.parametrize("target", [OPENAI, AZURE])
+@pytest.mark.parametrize("item", [OPENED, {**SEARCHED, "action": None}, {"type": "web_search_call", "id": "ws_3"}])
+def test_other_searches_go_back_to_openai_as_they_are(target: str, item: dict[str, Any]) -> None:
+    done = sent(target, HI, item, HI)
+    assert (done.json["input"][1], done.changes) == (item, ())
+
+
+def test_openai_refuses_such_an_action() -> None:
+    wire = orjson.dumps({"model": "gpt-5.4", "input": [HI, SEARCHED, HI]})
+    refusal = judge("openai-responses", "gpt-5.4", "/responses", {}, wire)
+    assert refusal is not None
+    assert "'search', 'open_page', and 'find_in_page'" in refusal.body["error"]["message"]
+    assert judge("openai-responses", "gpt-5.4", "/responses", {}, sent(OPENAI, HI, SEARCHED, HI).body) is None
+
+
+APPROVED = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
+ASKED = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "f", "arguments": "{}"}
+
+
+@pytest.mark.parametrize("target", [CLAUDE, "openai-compatible/m"])
+def test_what_the_user_allows_is_a_turn_of_the_user(target: str) -> None:
+    done = sent(target, HI, ASKED, APPROVED)
+    assert [turn["role"] for turn in done.json["messages"]] == ["user", "assistant", "user"]
+    assert [change.at for change in done.changes if change.rule == "refused-part"] == ["/input/1", "/input/2"]
+    assert sent(OPENAI, HI, ASKED, APPROVED).json["input"] == [HI, ASKED, APPROVED]

@@ -53,6 +53,26 @@ def test_the_functions_of_a_namespace_become_tools() -> None:
     assert done.did == ["declared the namespace tool as 2 functions"]
 
 
+ABOUT = '"[All tools files__*: The user\'s \\"notes\\".]'
+
+
+@pytest.mark.parametrize(
+    ("tools", "told"),
+    [
+        ([{"type": "function", "name": "read", "description": "Reads."}], [f'{ABOUT}\\nReads."']),
+        ([{"type": "function", "name": "read"}, {"type": "custom", "name": "raw"}], [f'{ABOUT}"', None]),
+        ([], []),
+    ],
+)
+def test_the_first_function_of_a_namespace_says_what_all_are_for(tools: list[Any], told: list[str | None]) -> None:
+    space = {"type": "namespace", "name": "files", "description": 'The user\'s "notes".', "tools": tools}
+    made = run(client_tool, body(FUNCTION, space), FOREIGN, source=RESPONSES).conversation.tools[1:]
+    assert [one.description.decode() if one.description else None for one in made] == told
+    found = {"type": "tool_search_output", "call_id": "c", "execution": "client", "tools": [space]}
+    late = run(client_tool, body(FUNCTION, said=(found,)), FOREIGN, source=RESPONSES).conversation.tools[1:]
+    assert [one.description.decode() if one.description else None for one in late] == told
+
+
 def test_a_call_names_the_function_of_its_namespace() -> None:
     calls = (
         {"type": "function_call", "call_id": "c1", "name": "read", "namespace": "files", "arguments": "{}"},

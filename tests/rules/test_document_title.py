@@ -117,7 +117,6 @@ NAMED: dict[str, dict[str, Any]] = {
         ("gemini", "anthropic/claude-opus-4-8", "left out the name of the image"),
         ("gemini", "openai/gpt-4o", "left out the name of the image"),
         ("gemini", "ollama/gemma3:4b", "left out the name of the image"),
-        ("anthropic", "mistral/mistral-large-latest", "left out the name of the document"),
     ],
 )
 def test_a_name_without_a_place_is_left_out_and_reported(source: str, target: str, did: str) -> None:
@@ -132,3 +131,14 @@ def test_a_name_with_a_place_stays(source: str, target: str) -> None:
     done = adapt(NAMED[source], source=source, target=target)
     assert "document-title" not in [one.rule for one in done.changes]
     assert b"sky.png" in done.body or b"Q3" in done.body
+
+
+def test_mistral_has_a_member_for_the_name_of_a_document_that_is_given_by_url() -> None:
+    done = adapt(NAMED["anthropic"], source="anthropic", target="mistral/mistral-large-latest")
+    (part,) = done.json["messages"][0]["content"]
+    assert part == {"type": "document_url", "document_url": "https://a.example/b.pdf", "document_name": "Q3"}
+    assert [(one.at, one.loses) for one in done.changes if one.rule == "document-title"] == [
+        ("/messages/0/content/0", "nothing")
+    ]
+    again = adapt(done.body, source="openai-chat", target="mistral/mistral-large-latest")
+    assert (again.body, again.changes) == (done.body, ())

@@ -110,8 +110,8 @@ def test_what_is_no_document_with_its_bytes_stays(part: dict[str, Any]) -> None:
 
 def test_a_document_reaches_mistral_from_any_dialect() -> None:
     done = sent(body(NAMED), "mistral/mistral-large-latest")
-    assert done.json["messages"][1]["content"][1] == LINK
-    assert done.changes == [("media-form", "/messages/1/content/1", "metadata", False)]
+    assert done.json["messages"][1]["content"][1] == {**LINK, "document_name": "a.pdf"}
+    assert done.changes == [("media-form", "/messages/1/content/1", "nothing", False)]
     source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
     paper = {"max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "document", "source": source}]}]}
     translated = sent(paper, "mistral/mistral-large-latest", source="anthropic")
@@ -239,3 +239,17 @@ def test_a_data_url_in_place_of_the_bytes_of_responses() -> None:
     turn = {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Hear?"}, part]}]}
     done = adapt(turn, source="openai-responses", target="gemini/gemini-2.5-flash")
     assert done.json["contents"][0]["parts"][1]["inlineData"]["data"] == SOUND
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/csv", "application/json"])
+def test_mistral_reads_no_text_files_and_gets_their_words(kind: str) -> None:
+    """https://github.com/mistralai/client-python/issues/217"""
+    url = f"data:{kind};base64,eyJhIjoxfQ=="
+    asked = body({"type": "document_url", "document_url": url})
+    wire = orjson.dumps({"model": "mistral-large-latest", **asked})
+    assert judge("mistral", "mistral-large-latest", "/chat/completions", {}, wire) is not None
+    data = {"file_data": url, "filename": "a.txt"}
+    done = sent(body({"type": "file", "file": data}), "mistral/mistral-large-latest")
+    assert "document_url" not in str(done.json)
+    assert '{"a":1}' in str(done.json)
+    assert [(rule, loses) for rule, _, loses, _ in done.changes] == [("refused-part", "nothing")]

@@ -218,6 +218,12 @@ def describe_run(run: ToolRun, cited: Mapping[str, Sequence[str]] = {}) -> str:
     return "\n".join(lines)
 
 
+def says_nothing(run: ToolRun) -> bool:
+    """Whether a block tells of a run, and neither what was asked nor what came of it."""
+    found = run.output or run.media or run.pages or run.tools or run.error or run.name or run.is_result or run.state
+    return not found and not _describe_arguments(run.arguments).strip(": ")
+
+
 def _describe_arguments(arguments: Json | None) -> str:
     """One argument as its words, several as JSON."""
     given = msgspec.json.decode(arguments) if arguments else {}

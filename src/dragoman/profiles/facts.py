@@ -371,6 +371,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_blocks: Annotated[
         tuple[str, ...], Meta(description="kinds of its dialect's further parts that it refuses")
     ] = ()
+    block_actions: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Meta(description="types of `action` that it knows in such a part, by its kind (not named: any)"),
+    ] = {}
     refusal_part: Annotated[Stance, Meta(description="a refusal apart from text")] = ACCEPTS
     citation_part: Annotated[Stance, Meta(description="citations sent back")] = ACCEPTS
     media: Annotated[
@@ -411,6 +415,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         tuple[str, ...],
         Meta(description="kinds of media whose parts have a name; `document-url`: documents that are given by URL"),
     ] = ("document", "document-url")
+    title_fields: Annotated[
+        Mapping[str, str], Meta(description="members that hold the name of a medium beside its URL, by kind of media")
+    ] = {}
     document_title_pattern: Annotated[
         str, Meta(description="form of a document's name (regular expression; empty: any)")
     ] = ""

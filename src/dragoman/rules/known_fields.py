@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Role
 from dragoman.conversation.parts import BESIDE, Extras, Media, MediaKind, Part, Result
 from dragoman.conversation.traits import LEFTOVERS
@@ -64,3 +67,12 @@ def sees_beside(facts: Facts) -> bool:
 
 def _is_foreign(name: str, facts: Facts) -> bool:
     return facts.foreign_settings is Stance.REFUSES and name in facts.vendor_fields
+
+
+def name_beside(part: Media, facts: Facts) -> Media:
+    """The medium with its name in the member that the target has for it; the same one if there is none of either."""
+    field = facts.title_fields.get(part.kind.value)
+    if field is None or part.title is None:
+        return part
+    others = part.extras.fields if part.extras is not None else {}
+    return replace(part, title=None, extras=Extras(facts.dialect, {**others, field: quote(part.title)}))

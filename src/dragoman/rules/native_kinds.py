@@ -47,7 +47,30 @@ def takes_block(part: Opaque, facts: Facts) -> bool:
         return False
     if facts.off_schema is Stance.REFUSES and holds_false_state(part.json):
         return False
+    actions = facts.block_actions.get(part.kind)
+    if actions is not None and _action_of(part) not in ("", *actions):
+        return False
     return any(fnmatchcase(part.kind, glob) for glob in facts.block_kinds)
+
+
+class _Action(msgspec.Struct):
+    type: str = ""
+
+
+class _Acting(msgspec.Struct):
+    action: _Action | None = None
+
+
+def _action_of(part: Opaque) -> str:
+    """What a call of a provider's tool did, in one word; empty if it does not say, or not in this form."""
+    try:
+        action = _decode_acting(part.json).action
+    except msgspec.DecodeError:
+        return ""
+    return action.type if action is not None else ""
+
+
+_decode_acting = msgspec.json.Decoder(_Acting).decode
 
 
 def continues_stored_items(conversation: Conversation, facts: Facts) -> bool:

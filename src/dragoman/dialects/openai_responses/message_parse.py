@@ -53,6 +53,8 @@ and no calls of the client's tools, although they look so."""
 
 AGENT_MESSAGE = "agent_message"
 """A message of another agent, which is to be heeded as one of the user's: often it is the whole task."""
+USER_ITEMS = frozenset({AGENT_MESSAGE, "mcp_approval_response"})
+"""Items that are turns of the user: with the latter it lets the model call a tool of a server."""
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
 
@@ -428,7 +430,7 @@ def _keep_item(raw: Json, index: int, kind: str) -> ObservedMessage:
         return observe_message(Message(USER, (message,), index))
     parse = CLIENT_ITEMS.get(kind)
     item = Opaque(kind=kind, json=raw, origin=ORIGIN) if parse is None else parse(kind, raw, index)
-    return observe_message(Message(ASSISTANT, (item,), index))
+    return observe_message(Message(USER if kind in USER_ITEMS else ASSISTANT, (item,), index))
 
 
 def _parse_agent_content(raw: Json) -> tuple[Part, ...]:

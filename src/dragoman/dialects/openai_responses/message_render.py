@@ -32,7 +32,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.families.plain_messages import PlainForms, render_plain
 from dragoman.dialects.openai_responses import NAME
-from dragoman.dialects.openai_responses.message_parse import AGENT_MESSAGE, ITEM
+from dragoman.dialects.openai_responses.message_parse import ITEM, USER_ITEMS
 from dragoman.dialects.shared.ownership import end_object, own_block, own_or_sealed
 from dragoman.dialects.shared.parsing import OPENAI_FILES, data_url
 from dragoman.dialects.shared.rendering import Pieces
@@ -121,7 +121,7 @@ def _is_bare(part: Part) -> bool:
 
 def _render_plain(message: Message, out: Pieces) -> None:
     first = message.parts[0] if message.parts else None
-    if type(first) is Opaque and first.kind == AGENT_MESSAGE:
+    if type(first) is Opaque and first.kind in USER_ITEMS:
         out += (b",", own_block(first, NAME))
         if len(message.parts) > 1:
             _render_plain(replace(message, parts=message.parts[1:]), out)

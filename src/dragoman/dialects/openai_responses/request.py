@@ -12,7 +12,7 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
-from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result, Text
+from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import observe_message
 from dragoman.dialects.dialect import RenderOptions, RequestCodec, locate_message
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
@@ -68,12 +68,20 @@ def locate_parts(message: Message) -> list[str]:
     if message.role is TOOL:
         return [f"/input/{message.at + part}" for part in range(count)]
     if message.role is not ASSISTANT:
+        if _is_approval(message):
+            return [at]
         return [f"{at}/content/{part}" for part in range(count)] if message.listed else [f"{at}/content"] * count
     pointers: list[str] = []
     for index, parts in enumerate(turn_items(message.parts)):
         at = f"/input/{message.at + index}"
         pointers += [f"{at}/content/{place}" for place in range(len(parts))] if len(parts) > 1 else [at]
     return pointers
+
+
+def _is_approval(message: Message) -> bool:
+    """Whether an item of the user's without content stands alone in a turn."""
+    first = message.parts[0] if len(message.parts) == 1 else None
+    return type(first) is Opaque and first.kind in message_parse.USER_ITEMS - {message_parse.AGENT_MESSAGE}
 
 
 LAYOUT = BodyLayout("input", True, render_top_level, render_messages)

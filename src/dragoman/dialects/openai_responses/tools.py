@@ -89,7 +89,8 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
 
 
 def _open_namespace(kind: str, wire: Mapping[str, Json], at: int) -> tuple[Tool, ...] | None:
-    """The functions of a namespace. A call names the namespace beside the function."""
+    """The functions of a namespace. A call names the namespace beside the function. The first one says what all of them
+    are for."""
     entries, named = wire.get("tools", b""), wire.get("name", b"")
     if entries[:1] != b"[" or named[:1] != b'"':
         return None
@@ -101,6 +102,11 @@ def _open_namespace(kind: str, wire: Mapping[str, Json], at: int) -> tuple[Tool,
         if isinstance(tool, Tool):
             form = CallForm(tool.name, custom=tool.custom, fields={NAMESPACE: named})
             found.append(replace(tool, name=f"{space}__{tool.name}", called=form))
+    about = text_of(wire.get("description"))
+    if found and about:
+        own = found[0].description
+        words = f"[All tools {space}__*: {about}]" + (f"\n{unquote(own)}" if own is not None else "")
+        found[0] = replace(found[0], description=quote(words))
     return tuple(found)
 
 

@@ -224,11 +224,30 @@ def _check_results(messages: list[Any], at: int) -> None:
 _BLIND = re.compile(r"codestral|open-mistral-7b|open-mixtral|mistral-tiny|mistral-large-24")
 
 
+def _parts(request: ReceivedRequest) -> list[dict[str, Any]]:
+    contents = [message.get("content") for message in request.body["messages"]]
+    return [part for content in contents if isinstance(content, list) for part in content]
+
+
+def check_documents(request: ReceivedRequest) -> None:
+    """What its reader of documents does not take: https://github.com/mistralai/client-ts/issues/119"""
+    for part in _parts(request):
+        given = part.get("document_url")
+        if isinstance(given, str) and _UNREAD.match(given):
+            raise ChatRefusal(
+                400,
+                "Value error, Document content must be a URL (starting with 'https') or base64 encoded document "
+                f"(starting with 'data:application/<format>;base64,<document-base64>')Received: {given[:50]}",
+                "invalid_request_error",
+            )
+
+
+_UNREAD = re.compile(r"data:(?:text/|application/(?:json|zip|vnd\.ms-excel|vnd\.openxmlformats\S+\.sheet);)")
+
+
 def check_sight(request: ReceivedRequest) -> None:
     """Pictures for a model that sees nothing."""
-    contents = [message.get("content") for message in request.body["messages"]]
-    parts = [part for content in contents if isinstance(content, list) for part in content]
-    if _BLIND.search(request.model) and any(part.get("type") == "image_url" for part in parts):
+    if _BLIND.search(request.model) and any(part.get("type") == "image_url" for part in _parts(request)):
         raise ChatRefusal(400, "Image input is not enabled for this model", "invalid_request_error", code="3051")
 
 
@@ -344,6 +363,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             check_tools,
             check_settings,
             check_sight,
+            check_documents,
             check_effort,
         ),
         style=ANSWER_STYLE,

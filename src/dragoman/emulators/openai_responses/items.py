@@ -176,10 +176,12 @@ _compaction = RecordShape(
     required=("encrypted_content",),
 )
 _UNCHECKED = (
-    *("item_reference", "custom_tool_call", "custom_tool_call_output", "configuration_update", "web_search_call"),
+    *("item_reference", "custom_tool_call", "custom_tool_call_output", "configuration_update"),
     *("file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_approval_request"),
     *("mcp_approval_response", "mcp_call", "tool_search_call", "tool_search_output", "program", "program_output"),
 )
+# what else may be there is not known: https://github.com/openai/codex/issues/7073
+_search_action = one_of("search", "open_page", "find_in_page")
 _TYPES: dict[str, Shape] = {
     "message": _check_message,
     "function_call": _function_call,
@@ -189,6 +191,7 @@ _TYPES: dict[str, Shape] = {
     "compaction_trigger": RecordShape({"type": anything, "id": nullable(text)}),
     **CLIENT_ITEMS,
     **dict.fromkeys(_UNCHECKED, anything),
+    "web_search_call": RecordShape({"action": nullable(RecordShape({"type": _search_action}, open=True))}, open=True),
 }
 _check_tagged_item = tagged("type", _TYPES)
 

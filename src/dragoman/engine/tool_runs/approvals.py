@@ -61,7 +61,7 @@ def find_answered(conversation: Conversation, client: str) -> tuple[AnsweredCall
         return ()
     asked: dict[str, ToolRun] = {}
     answers: dict[str, Approval] = {}
-    for part in [part for message in conversation.messages if message.role is ASSISTANT for part in message.parts]:
+    for part in [part for message in conversation.messages for part in _parts_about_calls(message)]:
         found = codec.parse_approval(part) if type(part) is Opaque and part.origin.dialect == client else None
         if found is None:
             for id in answers:
@@ -106,7 +106,7 @@ def with_settled(
         return conversation
     settled = _SettledCalls(codec, kept)
     for message in conversation.messages:
-        for part in message.parts if message.role is ASSISTANT else ():
+        for part in _parts_about_calls(message):
             settled.note(part, functions)
     if not settled.asked:
         return conversation
@@ -148,7 +148,7 @@ class _SettledCalls:
         return run if run is not None and run.approval in self.asked else None
 
     def replace_in(self, message: Message) -> Message:
-        if message.role is not ASSISTANT or not any(type(part) is Opaque for part in message.parts):
+        if not any(type(part) is Opaque for part in message.parts):
             return message
         parts: list[Part] = []
         for part in message.parts:
@@ -170,6 +170,11 @@ class _SettledCalls:
         if answer is not None and not answer.is_given:
             return server_call(asked), AnsweredCall(asked, answer).denied()
         return server_call(asked), replace(asked, output=_IGNORED if answer is None else _LOST, error=NOT_APPROVED)
+
+
+def _parts_about_calls(message: Message) -> tuple[Part, ...]:
+    """What may ask about a call, or answer: the answer is an item of the user's."""
+    return message.parts if message.role is ASSISTANT else tuple([one for one in message.parts if type(one) is Opaque])
 
 
 def _is_about(part: object, codec: ProviderToolCodec, ids: set[str]) -> bool:

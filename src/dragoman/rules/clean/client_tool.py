@@ -3,11 +3,11 @@
 The vendor's models know such a tool, so its declaration is little more than a name. Other models can use it all the
 same: it becomes a function with the schema that the vendor has published. Its calls and results in the history become
 those of the function, and a call in the answer comes back in the form that the client expects. A namespace of tools
-becomes functions named `NAMESPACE__TOOL`. Tools that are declared among the messages, or that a search found, go to
-the list of tools, and those that are taken away there leave it; what another provider runs among them becomes the
-target's own tool of that kind, or is left out. If a name is taken, the function gets another one, which the answer
-never shows. A call without its result, and a result without its call, are given as those of a function also to a target
-that knows the tool, if it takes them in pairs alone (fact `paired_blocks`).
+becomes functions named `NAMESPACE__TOOL`, the first of which says what all are for. Tools that are declared among the
+messages, or that a search found, go to the list of tools, and those that are taken away there leave it; what another
+provider runs among them becomes the target's own tool of that kind, or is left out. If a name is taken, the function
+gets another one, which the answer never shows. A call without its result, and a result without its call, are given as
+those of a function also to a target that knows the tool, if it takes them in pairs alone (fact `paired_blocks`).
 
 Loses metadata: which tools belong together, where in the conversation they were declared, and that the vendor's models
 know them. Calls and results lose nothing but what functions have no place for, such as the safety checks of a click. A
@@ -19,7 +19,8 @@ For `openai/gpt-4o`, from `openai-responses`:
      "tools": [{"type": "function", "name": "read", "parameters": {"type": "object", "properties": {}}}]}]}
 becomes
     {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "function", "function": {
-     "name": "files__read", "parameters": {"type": "object", "properties": {}}}}]}
+     "name": "files__read", "description": "[All tools files__*: Files.]",
+     "parameters": {"type": "object", "properties": {}}}}]}
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 The vendor that made it gets it back as it was. Every other target gets a text in its place, that says what was asked
 and what was found and where: the query, the title and address of each page, the sentences of it that the answer cites,
 what the code printed. A picture that was made stays one. A call and its result become one text, never half of it. What
-only the vendor can read is left out. The vendor itself gets a text for a result whose call is not before it, if it
-refuses that (fact `paired_blocks`). If a client carries a block that stands for one or two of this target's own vendor,
-those are put back, and a call of a server whose tools this target calls itself is written as its own. With
-`refused-part: drop` such blocks are left out.
+only the vendor can read is left out, and so is a call that tells neither what was asked nor what was found, such as one
+whose action a client did not know (`other`); its own vendor refuses that, too (fact `block_actions`). The vendor itself
+gets a text for a result whose call is not before it, if it refuses that (fact `paired_blocks`). If a client carries a
+block that stands for one or two of this target's own vendor, those are put back, and a call of a server whose tools
+this target calls itself is written as its own. With `refused-part: drop` such blocks are left out.
 
 Loses metadata: the model no longer sees a call, and what was encrypted is gone.
 
@@ -40,7 +41,7 @@ from dragoman.conversation.envelope import holds_sealed, unseal_several
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Extras, Json, Opaque, Part, Text
-from dragoman.conversation.provider_tools import AskedRuns, ProviderToolCodec, ToolRun, describe_run
+from dragoman.conversation.provider_tools import AskedRuns, ProviderToolCodec, ToolRun, describe_run, says_nothing
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -149,11 +150,14 @@ class _RunHistory:
         own = unseal_several(run.state) if run.state else ()
         made: tuple[Part, ...] = (Text(quote(describe_run(run, cited))), *run.media)
         did, loses = f"told of {part.kind} in words", Loss.METADATA
+        if says_nothing(run):
+            made, did = (), f"left out a {part.kind} that says nothing"
         if own and may_return(own, self._context.facts):
             made, did = own, f"put back the {own[0].kind} that {part.kind} stands for"
         elif written := self._write(run):
             made, did, loses = written, f"wrote {part.kind} as {written[0].kind}", Loss.NOTHING
-        self.notes.append(Note(did, message, part, loses=loses, before=part, after=made if len(made) > 1 else made[0]))
+        after = made[0] if len(made) == 1 else made or None
+        self.notes.append(Note(did, message, part, loses=loses, before=part, after=after))
         return made
 
     def _read_out(self, message: Message, part: Opaque) -> tuple[Part, ...]:

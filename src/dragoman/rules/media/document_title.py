@@ -2,9 +2,10 @@
 
 Bedrock wants names of letters, digits, hyphens, brackets and single spaces, at most 200 of them, and no name twice in a
 request. Other letters become hyphens, and a repeated name gets a number. Only Gemini's format names pictures, sounds
-and films, and Chat's names no document that is given by URL: such names are left out.
+and films, and Chat's names no document that is given by URL: such names are left out. Mistral has a member of its own
+for the names of documents (fact `title_fields`), which gets them.
 
-Loses metadata.
+Loses metadata; nothing if the name is written elsewhere.
 
 For `bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0`, from `openai-chat`:
 
@@ -29,6 +30,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, MediaKind, Part, Remote
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.known_fields import name_beside
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -37,7 +39,9 @@ _LONGEST = 200
 
 @rule(
     "document-title",
-    when=lambda facts: bool(facts.document_title_pattern) or len(facts.titled_media) < len(MediaKind) + 1,
+    when=lambda facts: (
+        bool(facts.document_title_pattern or facts.title_fields) or len(facts.titled_media) < len(MediaKind) + 1
+    ),
     looks_for=traits.MEDIA | traits.RESULT_PARTS,
     loses=Loss.METADATA,
 )
@@ -50,6 +54,9 @@ def document_title(conversation: Conversation, context: Context) -> Rewrite:
         if type(part) is not Media:
             return None
         kind, given = part.kind.value, part.title
+        if given is not None and type(part.source) is Remote and kind in context.facts.title_fields:
+            did = f"wrote the name of the {kind} as `{context.facts.title_fields[kind]}`"
+            return Swap((name_beside(part, context.facts),), did, Loss.NOTHING)
         if (f"{kind}-url" if kind == "document" and type(part.source) is Remote else kind) not in titled_media:
             return None if given is None else Swap((replace(part, title=None),), f"left out the name of the {kind}")
         if not pattern or part.kind is not MediaKind.DOCUMENT:

@@ -25,8 +25,9 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import BESIDE, Inline, Media, Part
-from dragoman.profiles.facts import Medium
+from dragoman.profiles.facts import Facts, Medium
 from dragoman.rules.context import Context
+from dragoman.rules.known_fields import name_beside
 from dragoman.rules.rewriting import Swap, each_part_inside
 from dragoman.rules.rule import rule
 from dragoman.wire.media_types import usual_type
@@ -58,7 +59,7 @@ def _fit_form(part: Part, context: Context) -> Swap | None:
             return plain if more is None else Swap(more.parts, f"{plain.did}, {more.did}", more.loses)
     vendors = facts.vendor_forms.get(part.kind.value)
     if vendors is not None and type(part.source) is Inline:
-        return _in_vendors_form(part, vendors)
+        return _in_vendors_form(part, vendors, facts)
     if part.wire_form in ("", BESIDE) or facts.media_forms == _ALL or part.wire_form in facts.media_forms:
         return None
     return Swap((replace(part, wire_form=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
@@ -84,9 +85,10 @@ def _wants_usual(media_type: str, medium: Medium, context: Context) -> bool:
     return media_type not in medium.types if medium.types else context.translated
 
 
-def _in_vendors_form(part: Media, form: str) -> Swap | None:
+def _in_vendors_form(part: Media, form: str, facts: Facts) -> Swap | None:
     if part.wire_form == form:
         return None
     did = f"wrote the {part.kind.value} as `{form}`"
-    made = replace(part, wire_form=form, title=None)
-    return Swap((made,), did, Loss.NOTHING if part.title is None else Loss.METADATA)
+    named = name_beside(part, facts)
+    loses = Loss.NOTHING if named.title is None else Loss.METADATA
+    return Swap((replace(named, wire_form=form, title=None),), did, loses)
