@@ -168,6 +168,7 @@ ANSWER_STYLE = AnswerStyle(
     top_fields={"provider": "Emulated"},
     message_fields={"refusal": None, "reasoning": None},
     choice_fields=lambda reason: {"native_finish_reason": reason},
+    one_choice=True,
     run_fields=render_citations,
 )
 
