@@ -117,7 +117,18 @@ def test_an_admin_key_is_not_taken_for_the_name_to_forget(tmp_path: Path) -> Non
     assert both.exit_code == 2
     assert "one name is wanted (an admin key is given with --admin-key)" in both.output
     assert run("forget", *configured(tmp_path, None), "--yes").exit_code == 2
-    assert run("forget", *configured(tmp_path, None), "--key", "anna", "--yes").output == NOTHING_KEPT
+    assert run("forget", *configured(tmp_path, None), "--key", "anna", "--yes").output.endswith(NOTHING_KEPT)
+
+
+@pytest.mark.parametrize("command", ["requests", "lessons", "usage"])
+def test_a_store_that_nobody_has_made_is_told_from_an_empty_one(tmp_path: Path, command: str) -> None:
+    (tmp_path / "dragoman.yaml").write_text("server: {port: 0}\n")
+    asked = run(command, "--config", str(tmp_path / "dragoman.yaml"))
+    assert asked.exit_code == 0
+    assert asked.stderr == (
+        f"no gateway has made {tmp_path}/dragoman.sqlite3 yet; "
+        "--url asks one that runs, whose state may be in its memory\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.cli.inputs.given_config import Command, GivenConfig, config_options
+from dragoman.cli.output.console import print_note
 from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.errors import OptionError
 from dragoman.store.location import store_file
@@ -69,6 +70,11 @@ class GatewayState(msgspec.Struct, frozen=True):
 
     async def _from_store(self, read: Callable[[Store], Awaitable[_Kind]]) -> _Kind:
         async with open_kept_store(self.given) as store:
+            if isinstance(store, MemoryStore):
+                file = store_file(self.given.loaded().config.store, self.given.file)
+                print_note(
+                    f"no gateway has made {file} yet; --url asks one that runs, whose state may be in its memory"
+                )
             return await read(store)
 
 
