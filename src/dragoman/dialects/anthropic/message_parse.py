@@ -34,6 +34,7 @@ from dragoman.dialects.anthropic import NAME, ORIGIN, schema
 from dragoman.dialects.anthropic.tools import parse_tool_change
 from dragoman.dialects.families.carried_state import reattach
 from dragoman.dialects.near_misses.parts import fits_items
+from dragoman.dialects.shared.media_links import LONG
 from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, compose, is_blank
 from dragoman.dialects.shared.parsing import decode_known, extras_of, parse_listed, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode, fields_of
@@ -53,6 +54,8 @@ def parse_item(raw: Json, index: int) -> Sequence[ObservedMessage] | None:
         turn = schema.decode_turn(raw)
         role, content = _ROLES.get(turn.role), bytes(turn.content)
         if content[0] == QUOTE and role is not None:
+            if role is ASSISTANT and len(content) > LONG:
+                return compose(role, (Text(content),), index, False)
             message = Message(role, (Text(content),), index)
             return (ObservedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
         return parse_block_turn(schema.AnthropicBlockTurn(turn.role, schema.decode_blocks(content)), index)

@@ -28,6 +28,7 @@ from dragoman.dialects.cohere import NAME
 from dragoman.dialects.cohere.answer_parse import BILLED, CACHED, INPUT, OUTPUT, REASONING, STOPS, TOKENS
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.citations import page_of
+from dragoman.dialects.shared.media_links import LINK_END, link_head
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
 from dragoman.wire.json_reader import render_list, render_object
@@ -85,13 +86,6 @@ def media_link(kind: MediaKind, media_type: str, content: bytes, url: str) -> li
     if content == EMPTY:
         return []
     return [joined("", [link_head(kind, media_type), content, LINK_END])]
-
-
-def link_head(kind: MediaKind, media_type: str) -> bytes:
-    return quote(f"[{kind.value}](data:{media_type};base64,")
-
-
-LINK_END = b'")"'
 
 
 def render_answer(reply: Reply, context: AnswerContext) -> bytes:

@@ -31,6 +31,7 @@ from dragoman.dialects.cohere.answer_parse import (
 )
 from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 from dragoman.dialects.shared.call_order import CallOrder
+from dragoman.dialects.shared.media_links import LINK_END, link_head
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import answer_call_id
 from dragoman.dialects.shared.raw_json import decode_broken, decode_items, text_of
@@ -342,14 +343,14 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
         if event.data != EMPTY and not event.url:
             if not self._linked:
                 self._linked = True
-                self._append(answer_render.link_head(event.kind, event.media_type))
+                self._append(link_head(event.kind, event.media_type))
             self._append(event.data)
         if event.transcript is not None and event.transcript != EMPTY:
             self._transcripts.append(event.transcript)
 
     def _end_media(self) -> None:
         words = [joined("", self._transcripts)] if self._transcripts else []
-        ends = [answer_render.LINK_END] if self._linked else []
+        ends = [LINK_END] if self._linked else []
         lead = [EMPTY] if self._addressed else []
         self._linked, self._addressed, self._transcripts = False, False, []
         self._append(joined("\n\n", [*ends, *lead, *words]))

@@ -22,6 +22,7 @@ from dragoman.conversation.replies import Usage
 from dragoman.dialects.families.call_input import is_object
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.citations import Page, Passage, page_of, passage_of
+from dragoman.dialects.shared.media_links import LINK_END, link_head
 from dragoman.dialects.shared.ownership import own_or_sealed
 from dragoman.dialects.shared.raw_json import encode
 
@@ -225,7 +226,7 @@ class BlockBuilder:
         if event.data != EMPTY and not event.url:
             if not self._linked:
                 self._linked = True
-                self.append(TEXT, quote(f"[{event.kind.value}](data:{event.media_type};base64,"))
+                self.append(TEXT, link_head(event.kind, event.media_type))
             self.append(TEXT, event.data)
         if event.transcript is not None and event.transcript != EMPTY:
             self._transcripts.append(event.transcript)
@@ -233,7 +234,7 @@ class BlockBuilder:
     def _end_media(self) -> None:
         """The end of the link, and after it the transcript of a sound."""
         words = [joined("", self._transcripts)] if self._transcripts else []
-        ends = [b'")"'] if self._linked else []
+        ends = [LINK_END] if self._linked else []
         self._linked, self._transcripts = False, []
         self.append(TEXT, joined("\n\n", [*ends, *words]))
 

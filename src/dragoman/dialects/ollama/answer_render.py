@@ -18,6 +18,7 @@ from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.answer_parse import DURATIONS, INPUT, OUTPUT, STOPS
 from dragoman.dialects.shared import call_order
 from dragoman.dialects.shared.call_order import CallOrder
+from dragoman.dialects.shared.media_links import LINK_END, link_head
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.wire.json_reader import render_list, render_object
@@ -122,8 +123,8 @@ class MessageBuilder(msgspec.Struct):
         """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""
         if self._media_part < 0:
             self._media_part = event.part
-            target = event.url or f"data:{event.media_type};base64,"
-            self.content(quote(f"[{event.kind.value}]({target}"), None)
+            addressed = quote(f"[{event.kind.value}]({event.url}") if event.url else b""
+            self.content(addressed or link_head(event.kind, event.media_type), None)
         if event.data != EMPTY and not event.url:
             self.content(event.data, None)
         if event.transcript is not None and event.transcript != EMPTY:
@@ -132,7 +133,7 @@ class MessageBuilder(msgspec.Struct):
     def _end_media(self) -> None:
         self._media_part = -1
         words, self._fragments = self._fragments, []
-        self.content(joined("", [b'")"', *([b'"\\n\\n"'] if words else []), *words]), None)
+        self.content(joined("", [LINK_END, *([b'"\\n\\n"'] if words else []), *words]), None)
 
     def _stopped(self, event: events.Stopped) -> None:
         self._stop = event

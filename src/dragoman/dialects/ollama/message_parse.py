@@ -32,6 +32,7 @@ from dragoman.conversation.traits import CALLING, CODES, ObservedMessage, observ
 from dragoman.dialects.near_misses.call_ids import CallIds
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.ollama.schema import OllamaCall, OllamaMessage, message_decoder
+from dragoman.dialects.shared.media_links import LONG, parse_links
 from dragoman.dialects.shared.parsed_messages import ParsedList, is_blank, join_results, share_places
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
@@ -56,6 +57,8 @@ def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ObservedMessage] | N
                 if calls is None:
                     return (_parse_result(identity or "", name, content, index),)
             elif identity is None and name is None:
+                if calls is None and role is ASSISTANT and len(content) > LONG:
+                    return (observe_message(Message(role, parse_links((Text(content),)), index)),)
                 if calls is None:
                     message = Message(role, (Text(content),), index)
                     return (ObservedMessage(message, traits.BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
@@ -116,7 +119,7 @@ def _parse_message(turn: OllamaMessage, role: Role | None, index: int, extras: E
     if thinking[:1] == b'"' and thinking != EMPTY:
         parts.append(Reasoning(text=Text(thinking), field=THINKING))
     if not calls or content != (Text(EMPTY),):
-        parts += content
+        parts += parse_links(content)
     parts += [_parse_call(call, index, place, extras) for place, call in enumerate(calls)]
     fields = _gather_fields(turn, ("tool_name", "tool_call_id"), extras)
     return Message(ASSISTANT, tuple(parts), index, extras=extras_of(NAME, fields))

@@ -21,9 +21,9 @@ from msgspec.structs import replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.literals import blank
-from dragoman.conversation.messages import SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss, NearMiss
-from dragoman.conversation.parts import NO_ID, Call, Extras, Json, Part, Result
+from dragoman.conversation.parts import NO_ID, Call, Extras, Json, Part, Result, Text
 from dragoman.conversation.traits import (
     CALLING,
     ObservedMessage,
@@ -34,6 +34,7 @@ from dragoman.conversation.traits import (
 )
 from dragoman.dialects.near_misses.lists import fits_loosely, interpret_items, refuse_no_turn
 from dragoman.dialects.near_misses.turns import WireForm
+from dragoman.dialects.shared.media_links import LONG, parse_links
 from dragoman.dialects.shared.read_lists import Checkpoint, ListReading, ReadList
 from dragoman.wire.json_reader import split_items
 
@@ -378,6 +379,11 @@ def compose(
     role: Role, parts: tuple[Part, ...], index: int, listed: bool, *, extras: Extras | None = None, role_text: str = ""
 ) -> Sequence[ObservedMessage]:
     """The messages of these parts. In a user's turn, each run of results is a message of its own."""
+    if role is ASSISTANT:
+        for part in parts:
+            if type(part) is Text and len(part.literal) > LONG:
+                parts = parse_links(parts)
+                break
     if role is not USER or not listed or not any(type(part) is Result for part in parts):
         return (observe_message(Message(role, parts, index, extras=extras, listed=listed, role_text=role_text)),)
     found: list[ObservedMessage] = []
