@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dragoman.engine.library.answer import Answer, AnswerStream
     from dragoman.engine.library.lint import Finding, Severity, lint
     from dragoman.engine.library.policy import Policy, State
+    from dragoman.engine.library.report_summary import ReportCounts
     from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
     from dragoman.profiles.doubts import DoubtName
     from dragoman.profiles.profile import Profiles
@@ -58,6 +59,7 @@ __all__ = [
     "Policy",
     "Profiles",
     "Reply",
+    "ReportCounts",
     "Request",
     "RequestLimits",
     "Severity",
@@ -89,6 +91,7 @@ _HOMES = {
     "dragoman.engine.history.trimming": ("TrimStatistics",),
     "dragoman.engine.library.lint": ("Finding", "Severity", "lint"),
     "dragoman.engine.library.policy": ("Policy", "State"),
+    "dragoman.engine.library.report_summary": ("ReportCounts",),
     "dragoman.engine.compile.request_limits": ("RequestLimits",),
     "dragoman.integrations.sdk_transport": ("AsyncDragomanTransport", "DragomanTransport"),
     "dragoman.profiles.doubts": ("DoubtName",),

@@ -16,6 +16,7 @@ from tests.acceptance.asking import (
     answered,
     ask,
     called,
+    compiled_by_gateway,
     roles,
     rules,
     says,
@@ -152,6 +153,20 @@ def test_A17_the_report_counts() -> None:
     assert rules(sent(several, CLAUDE)).count("many-systems") == 2
     started = ask(says("assistant", "a"), says("user", "b"))
     assert rules(sent(started, GEMINI)).count("leading-assistant") == 1
+
+
+def test_A17_the_counts_name_the_policy_and_the_messages_before_and_after() -> None:
+    asked = ask(
+        says("system", "1"), says("system", "2"), says("assistant", "a"), says("system", "3"), says("user", "b")
+    )
+    counts = sent(asked, NATIVE).counts()
+    assert (counts.profile, counts.messages_read, counts.messages_written) == ("gemini", 5, 5)
+    assert counts.rules == {"late-system": 1, "many-systems": 1, "leading-assistant": 1}
+    shown = compiled_by_gateway(asked, NATIVE).json()["counts"]
+    assert shown == msgspec.to_builtins(counts)
+    merged = ask(says("user", "a"), says("user", "b"), says("assistant", "c"), says("user", "d"))
+    counts = sent(merged, STRICT).counts()
+    assert (counts.messages_read, counts.messages_written, counts.rules) == (4, 3, {"repeated-role": 1})
 
 
 def test_A21_gemini_behind_openrouter_gets_optional_fields_without_strict() -> None:

@@ -17,6 +17,30 @@ def test_E2_tool_calls_survive_the_allow_list() -> None:
     assert adapted.json["messages"][1]["tool_calls"]
 
 
+MARKS: Wire = {"done": True, "__stream_end__": True, "__internal__": {"a": 1}, "stream_end": False}
+
+
+@pytest.mark.parametrize(
+    "target", [OPENAI, "openai-compatible/x", "openrouter/openai/gpt-4o", "anthropic/claude-sonnet-4-5"]
+)
+def test_E1_E3_marks_of_streams_beside_the_messages_stay_here(target: str) -> None:
+    """X8. A client stored them with the request itself, or with a tool."""
+    tool = {
+        "type": "function",
+        "function": {"name": "look", "parameters": {"type": "object", "properties": {}}, **MARKS},
+    }
+    adapted = sent(ask(says("user", "a"), tools=[{**tool, **MARKS}], **MARKS), target)
+    assert not [name for name in MARKS if f'"{name}"' in adapted.body.decode()]
+    assert {change.at for change in adapted.changes} >= {"/tools/0", *[f"/{name}" for name in MARKS]}
+
+
+def test_E1_a_property_of_that_name_is_no_mark() -> None:
+    schema = {"type": "object", "properties": {"done": {"type": "boolean"}}}
+    tool = {"type": "function", "function": {"name": "finish", "parameters": schema}}
+    asked = ask(says("user", "a"), called(name="finish", arguments='{"done": true}'), answered(), tools=[tool])
+    assert rules(sent(asked, "openai-compatible/x")) == []
+
+
 INCOMPLETE: list[tuple[Wire, str]] = [
     ({"content": "a"}, "off-schema"),
     ({"role": "user"}, "null-content"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tests import strict_readers
-from tests.acceptance.through_gateway import DONE, PATH, SAYS, STOP, ask, served
+from tests.acceptance.through_gateway import DONE, LENIENT, PATH, SAYS, STOP, ask, served
 from tests.gateway.asking import PLAIN, body, path
 from tests.gateway.upstream import GOOD, Answer, Seen, refusal
 from tests.targets import MODELS
@@ -111,6 +111,18 @@ def test_C46_the_report_says_who_was_tried_and_why_it_went_on(tmp_path: Path) ->
         report = running.get(f"/dragoman/requests/{answered.headers['x-dragoman-request-id']}").json()
         assert (report["asked"], report["target"]) == ("m", "p/y")
         assert report["tried"] == [{"target": "p/x", "failed": "overloaded", "status": 503}]
+
+
+def test_C46_the_report_says_what_a_route_chose_and_why(tmp_path: Path) -> None:
+    with served(tmp_path, models={"m": {"target": "p/x"}, "n": {"target": "p/y"}}) as (running, _):
+        routed = ask(running, model="auto", session_id="chat 7")
+        report = running.get(f"/dragoman/requests/{routed.headers['x-dragoman-request-id']}").json()
+        reason = "the first of the route"
+        assert report["route"] == {"model": "m", "reason": reason, "skipped": "", "session": "chat 7"}
+        assert (report["profile"], report["messages_read"], report["messages_written"]) == (LENIENT, 1, 1)
+        named = ask(running)
+        report = running.get(f"/dragoman/requests/{named.headers['x-dragoman-request-id']}").json()
+        assert report["route"] is None
 
 
 ASKED = {"messages": [{"role": "user", "content": "a secret plan"}], "max_tokens": 5}

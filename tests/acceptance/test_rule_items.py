@@ -179,6 +179,21 @@ def test_B5_an_empty_system_text_leaves_no_field(system: Any) -> None:
     assert rules(own) == ([] if system == "" else ["empty-content"])
 
 
+@pytest.mark.parametrize("said", ["", "\n", [], [{"type": "text", "text": ""}]])
+@pytest.mark.parametrize("field", ["", " "])
+def test_B5_an_empty_field_and_empty_messages_leave_no_field(field: str, said: Any) -> None:
+    """X4. What is left of all system texts is nothing, so there is no field, though a bare empty one is taken."""
+    request = {"model": "m", "max_tokens": 5, "system": field, "messages": [says("system", said), HI]}
+    done = sent(request, CLAUDE, source="anthropic")
+    assert "system" not in done.json
+    assert done.json["messages"] == [HI]
+    assert {change.at for change in done.changes} == {"/system", "/messages/0"}
+    with_words = sent(
+        {**request, "messages": [says("system", said), says("system", "x"), HI]}, CLAUDE, source="anthropic"
+    )
+    assert with_words.json["system"] == "x"
+
+
 EMPTY_SYSTEMS: dict[str, tuple[str, Wire]] = {
     "a field of Anthropic's": ("anthropic", {"max_tokens": 5, "system": "", "messages": [HI]}),
     "messages of Chat": (

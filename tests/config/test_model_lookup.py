@@ -48,7 +48,13 @@ def test_a_name_leads_to_targets(name: str, names: tuple[str, str], targets: lis
 
 @pytest.mark.parametrize(
     ("name", "candidates"),
-    [("best", ("fast",)), ("auto", ("fast", "smart-one")), ("groq/auto", ("fast",)), ("nobody/auto", None)],
+    [
+        ("best", ("fast",)),
+        ("auto", ("fast", "smart-one")),
+        ("groq/auto", ("fast",)),
+        ("my-agent/auto", ("fast", "smart-one")),
+        ("mistral/auto", None),
+    ],
 )
 def test_a_route_leads_to_candidates(name: str, candidates: tuple[str, ...] | None) -> None:
     assert find_lead(CONFIG, Profiles(), name).candidates == candidates

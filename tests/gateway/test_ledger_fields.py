@@ -13,9 +13,10 @@ from dragoman.engine.exchange.target_attempt import TriedTarget
 from dragoman.engine.history.session_turns import CacheOutcome
 from dragoman.engine.history.trimming import TrimStatistics
 from dragoman.engine.library.report_summary import ReportHeaders, WrittenReport
+from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.tokens.answer_tally import Cost, Spent
 from dragoman.gateway.records import recording
-from dragoman.store.ledger_entry import Entry
+from dragoman.store.ledger_entry import Entry, TakenRoute
 
 REPORT = WrittenReport((), b'["changed"]', ReportHeaders(b"changed", b"added"), {})
 TRIMMED = TrimStatistics(900, 600, 2, 1, True)
@@ -24,10 +25,17 @@ RECORD: Any = SimpleNamespace(
     caller=SimpleNamespace(name="caller"),
     dialect="client dialect",
     model="asked",
-    ask=SimpleNamespace(stream=True, source=b"request"),
+    ask=SimpleNamespace(stream=True, source=b"request", conversation=SimpleNamespace(messages=(1, 2, 3))),
     exchange=SimpleNamespace(
-        destination=SimpleNamespace(name="target", target=SimpleNamespace(model="upstream model")),
-        request=SimpleNamespace(dialect="upstream dialect", body=b"sent", trimmed=TRIMMED),
+        destination=SimpleNamespace(
+            name="target", target=SimpleNamespace(model="upstream model", profile=SimpleNamespace(name="profile"))
+        ),
+        request=SimpleNamespace(
+            dialect="upstream dialect",
+            body=b"sent",
+            trimmed=TRIMMED,
+            conversation=SimpleNamespace(messages=(1, 2)),
+        ),
         attempts=SimpleNamespace(sends=3, failures=(1,), tried=(TriedTarget("first", "server", 500),)),
         lessons=("lesson",),
     ),
@@ -44,6 +52,7 @@ RECORD: Any = SimpleNamespace(
     failure=None,
     copy=[b"ans", b"wer"],
     socket="continued",
+    routed=SimpleNamespace(decision=Decision(("chosen", "other"), "reason", skipped="skipped"), session="chat"),
 )
 VALUES: dict[str, Any] = {
     "id": "id",
@@ -82,6 +91,10 @@ VALUES: dict[str, Any] = {
     "cache_saved": 0.5,
     "cache_lost": 0.25,
     "cache_break": "why",
+    "profile": "profile",
+    "messages_read": 3,
+    "messages_written": 2,
+    "route": TakenRoute("chosen", "reason", "skipped", "chat"),
 }
 
 

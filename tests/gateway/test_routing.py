@@ -88,7 +88,8 @@ def test_C26_auto_a_named_route_a_prefix_and_unique_names_lead_to_models(world: 
     assert world.chosen("claude/auto") == "claude"
     assert world.chosen("sma") == "gpt"
     assert world.chosen("claude-sonnet-4-5") == "claude"
-    assert world.ask("nobody/auto").status_code == 404
+    assert world.ask("my-agent/auto").status_code == 200, "a client's own name for the gateway"
+    assert world.ask("cohere/auto").status_code == 404, "a provider that is not in the file"
 
 
 def test_C25_the_router_model_decides_and_the_answer_says_why(world: World) -> None:

@@ -46,7 +46,7 @@ def test_B5_an_empty_text_leaves_no_system_field() -> None:
     empty = {"role": "system", "content": ""}
     done = sent({"messages": [empty, HI], "max_tokens": 9}, "anthropic/claude-sonnet-4-5")
     assert "system" not in done.json
-    assert done.changes == [("inline-system", "/messages/0", "nothing", False)]
+    assert done.changes == [("empty-content", "/messages/0", "nothing", False)]
 
 
 def test_a_late_message_of_gemini_is_not_said_to_move_to_the_field() -> None:

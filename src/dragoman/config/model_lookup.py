@@ -21,7 +21,7 @@ from dragoman.config.schema.providers import Provider
 from dragoman.dialects.registry import strip_alias
 from dragoman.profiles.families import NameFamily, families_of
 from dragoman.profiles.offers import offered_names
-from dragoman.profiles.profile import Profile, Profiles
+from dragoman.profiles.profile import Profile, Profiles, builtin_names
 
 AUTO = "auto"
 STAR = "*"
@@ -90,8 +90,19 @@ def find_lead(config: Config, profiles: Profiles, name: str, client: str = "") -
 
 
 def find_asked_name(config: Config, name: str) -> str:
-    """The name that a client asks for, behind the prefix of an alias."""
-    return name if name in config.models else strip_alias(name)
+    """The name that a client asks for, behind the prefix of an alias, or behind its own name for the gateway: agents
+    write one before `auto`. It is a name that no provider, model, route or maker has."""
+    if name in config.models:
+        return name
+    asked = strip_alias(name)
+    return AUTO if asked.endswith(f"/{AUTO}") and _begins_with_own_name(config, asked) else asked
+
+
+def _begins_with_own_name(config: Config, name: str) -> bool:
+    prefix, maker = name.rpartition("/")[0], name.partition("/")[0]
+    if name in config.routes or maker in config.providers or maker in builtin_names() or families_of(name):
+        return False
+    return match_pattern(config.models, name) is None and not any(one.startswith(prefix) for one in config.models)
 
 
 def _find_meant(config: Config, name: str, family: FamilyChoice | None) -> str:

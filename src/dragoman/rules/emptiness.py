@@ -24,16 +24,24 @@ def refuses_emptiness(facts: Facts) -> bool:
     return REFUSES in (*found, facts.empty_system_block)
 
 
+def moves_or_refuses_emptiness(facts: Facts) -> bool:
+    """The same, or does the target take system messages in a field alone?"""
+    return refuses_emptiness(facts) or facts.inline_system is REFUSES
+
+
 def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
+    moves = _moves_systems(conversation, context)
+
     def clean(message: Message) -> Edit | None:
         if message.role is Role.TOOL:
             return _of_results(message, context)
         if not any(_is_empty(part) for part in message.parts):
             return None
         texts = _find_content(message.parts, context.facts)
+        left_out = message.role in SYSTEM_ROLES and moves
         if not all(_is_empty(part) for part in texts):
-            return _take_out_beside(message, context)
-        return _fill_alone(message, texts, context)
+            return _take_out_beside(message, left_out, context)
+        return _fill_alone(message, texts, left_out, context)
 
     return rewrite_messages(conversation, clean)
 
@@ -73,8 +81,16 @@ def _is_empty(part: Part) -> bool:
     return type(part) is Text and part.blank
 
 
-def _take_out_beside(message: Message, context: Context) -> Edit | None:
-    if context.facts.empty_beside is not REFUSES and not _is_left_out(message, context):
+def _moves_systems(conversation: Conversation, context: Context) -> bool:
+    """Are the system texts written into another place than they stand in? One that says nothing has no counterpart in
+    another dialect, where the field would be absent, and none in a field to which messages are moved."""
+    if context.translated:
+        return True
+    return context.facts.inline_system is REFUSES and any(message.inline for message in conversation.messages)
+
+
+def _take_out_beside(message: Message, left_out: bool, context: Context) -> Edit | None:
+    if context.facts.empty_beside is not REFUSES and not left_out:
         return None
     kept: list[Part] = []
     for part in message.parts:
@@ -87,21 +103,16 @@ def _take_out_beside(message: Message, context: Context) -> Edit | None:
     return edit(replace(message, parts=tuple(kept)), "took out an empty text", loses=Loss.NOTHING)
 
 
-def _fill_alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit | None:
+def _fill_alone(message: Message, texts: tuple[Part, ...], left_out: bool, context: Context) -> Edit | None:
     empty = all(type(part) is Text and part.literal == EMPTY for part in texts)
     as_block = message.listed and empty and _find_block_stance(message.role, context.facts) is REFUSES
-    if not (as_block or _is_left_out(message, context) or _is_refused(message.role, empty, context.facts)):
+    if not (as_block or left_out or _is_refused(message.role, empty, context.facts)):
         return None
     if message.role is Role.USER:
         filled = replace(message, parts=(Text(quote(context.text("empty_content"))),), listed=False)
         return Edit((filled,), "put a placeholder into an empty turn", loses=Loss.NOTHING, kind="synthetic")
     thought = len(texts) < len(message.parts)
     return Edit((), "took out an empty message", loses=Loss.METADATA if thought else Loss.NOTHING)
-
-
-def _is_left_out(message: Message, context: Context) -> bool:
-    """A system text that says nothing has no counterpart in another dialect, where the field would be absent."""
-    return context.translated and message.role in SYSTEM_ROLES
 
 
 def _find_block_stance(role: Role, facts: Facts) -> Stance:
@@ -127,7 +138,8 @@ def without_nothing(conversation: Conversation, context: Context) -> Rewrite:
         if _has_content(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
             return None
         asked = message.role in _ASKING and facts.no_user_parts is REFUSES
-        if facts.no_parts is not REFUSES and not asked and not _is_left_out(message, context):
+        left_out = context.translated and message.role in SYSTEM_ROLES
+        if facts.no_parts is not REFUSES and not asked and not left_out:
             return None
         if message.role in SYSTEM_ROLES and index >= conversation.opening and _becomes_a_turn(context):
             return Edit((replace(message, parts=(Text(EMPTY),), listed=False),), "wrote no content as an empty text")

@@ -50,6 +50,18 @@ class RecordedChange(Struct, gc=False):
 _decode_changes = msgspec.json.Decoder(list[RecordedChange]).decode
 
 
+class TakenRoute(Struct, frozen=True, gc=False):
+    """What a route chose for a request, and why."""
+
+    model: str
+    """The model that was chosen first."""
+    reason: str
+    skipped: str = ""
+    """Why no router model was asked."""
+    session: str = ""
+    """The session whose next turn finds its model again."""
+
+
 class Entry(Struct, frozen=True, gc=False):
     """One request in the ledger. Times are in seconds."""
 
@@ -107,6 +119,14 @@ class Entry(Struct, frozen=True, gc=False):
     """What the tokens that were sent again cost more."""
     cache_break: str = ""
     """Why they were sent again."""
+    profile: str = ""
+    """By whose facts the request was compiled."""
+    messages_read: int = 0
+    """Messages of the conversation as the client sent it, system texts included."""
+    messages_written: int = 0
+    """The same as it was sent last."""
+    route: TakenRoute | None = None
+    """What a route chose; None if the client named a model."""
 
     def read_changes(self) -> list[RecordedChange]:
         return _decode_changes(self.changes)

@@ -239,6 +239,7 @@ def test_parse_choice_reads_nothing_beyond_its_bound() -> None:
         ({"chat_id": 17}, "17"),
         ({"messages": [{"role": "user", "content": "telegram chat id: 123456789 says hello"}]}, "telegram:123456789"),
         ({"messages": [{"role": "user", "content": "[Telegram Anna id:-100123456 +5m] hi"}]}, "telegram:-100123456"),
+        ({"messages": [{"role": "user", "content": "Telegram Anna (@anna) id:6894812299: hi"}]}, "telegram:6894812299"),
     ],
 )
 def test_C27_sessions_are_known_by_their_ids(more: dict[str, Any], key: str) -> None:

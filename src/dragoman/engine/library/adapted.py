@@ -11,6 +11,7 @@ from dragoman.engine.compile.compiled_request import CompiledRequest
 
 if TYPE_CHECKING:
     from dragoman.engine.library.answer import Answer, AnswerStream
+    from dragoman.engine.library.report_summary import ReportCounts
 
 
 class AdaptedRequest(CompiledRequest, frozen=True, dict=True):
@@ -24,6 +25,12 @@ class AdaptedRequest(CompiledRequest, frozen=True, dict=True):
         from dragoman.engine.library.report_summary import render_summary
 
         return render_summary(self.changes)
+
+    def counts(self) -> ReportCounts:
+        """The report in numbers: the profile, the messages before and after, and how often each rule did something."""
+        from dragoman.engine.library.report_summary import count_report
+
+        return count_report(self, self.target.partition("/")[0])
 
     def answer(
         self,

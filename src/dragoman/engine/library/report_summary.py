@@ -8,7 +8,7 @@ written down of it for the ledger and the console is bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from operator import attrgetter
 from typing import Protocol
@@ -17,6 +17,7 @@ import msgspec
 
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.changes import Change, ChangeKind, Loss
+from dragoman.engine.compile.compiled_request import CompiledRequest
 
 LONGEST = 1024
 """Bytes of the header."""
@@ -118,6 +119,33 @@ def _where(places: Sequence[str]) -> str:
         if len(roots) > 1 and None not in found:
             return f"in {len(roots)} {things}"
     return f"in {len(places)} places"
+
+
+class ReportCounts(msgspec.Struct, frozen=True):
+    """The report in numbers."""
+
+    profile: str
+    """By whose facts the request was compiled."""
+    messages_read: int
+    """Messages of the conversation as the client sent it. A system field is one, and so are all results of a turn."""
+    messages_written: int
+    """The same as it is sent."""
+    rules: Mapping[str, int]
+    """How often each rule did something: `many-systems` and `repeated-role` joined messages, `late-system` moved or
+    turned one, `leading-assistant` and `no-user-turn` put one in."""
+
+
+def count_report(request: CompiledRequest, profile: str) -> ReportCounts:
+    read, written = len(request.ask.conversation.messages), len(request.conversation.messages)
+    return ReportCounts(profile, read, written, count_by_rule(request.changes))
+
+
+def count_by_rule(changes: Iterable[ReportedChange]) -> dict[str, int]:
+    """How many changes each rule made, in their order."""
+    counts: dict[str, int] = {}
+    for change in changes:
+        counts[change.rule] = counts.get(change.rule, 0) + 1
+    return counts
 
 
 class ReportHeaders(msgspec.Struct, frozen=True, gc=False):
@@ -231,9 +259,7 @@ def find_report(changes: tuple[Change, ...]) -> WrittenReport | None:
 
 def write_report(changes: tuple[Change, ...], headers: ReportHeaders | None = None) -> WrittenReport:
     """Compute the digests of a report, and write it. `headers`: if these were written before."""
-    counts: dict[str, int] = {}
-    for change in changes:
-        counts[change.rule] = counts.get(change.rule, 0) + 1
+    counts = count_by_rule(changes)
     pieces: list[bytes] = []
     kept = list(map(_clip, changes if len(changes) <= MOST_WRITTEN else _choose(changes)))
     for at in range(0, len(kept), _AT_ONCE):

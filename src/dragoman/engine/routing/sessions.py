@@ -22,9 +22,10 @@ LONGEST = 128
 RESETS = ("/new", "/reset")
 _TELEGRAM = (
     re.compile(r"\btelegram[ _:-]{0,3}(?:chat|user)?[ _:-]{0,3}(?:id)?[ _:=#-]{0,3}(-?\d{5,20})\b", re.IGNORECASE),
-    re.compile(r"\[telegram [^\[\]\n]{0,80}?\bid[:=] ?(-?\d{5,20})\b", re.IGNORECASE),
+    re.compile(r"\btelegram [^\[\]\n]{0,80}?\bid[:=] ?(-?\d{5,20})\b", re.IGNORECASE),
 )
-"""`telegram chat id: 123456789`, and the mark that bots put before a message: `[Telegram Anna id:123456789 …]`."""
+"""`telegram chat id: 123456789`, and the mark that bots put before a message: `[Telegram Anna id:123456789 …]`, or the
+same without brackets."""
 _SEARCHED = 2_000
 
 

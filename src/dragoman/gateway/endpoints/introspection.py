@@ -13,7 +13,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile.request_limits import RequestLimits, check_body
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.library.adapt import read
-from dragoman.engine.library.report_summary import fold
+from dragoman.engine.library.report_summary import count_report, fold
 from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
@@ -141,6 +141,7 @@ async def adapt(request: ServedRequest) -> None:
         "body": msgspec.Raw(step.request.body),
         "changes": step.request.changes,
         "summary": await work.run(partial(fold, step.request.changes)),
+        "counts": count_report(step.request, step.destination.target.profile.name),
         "media_to_fetch": step.request.media_to_fetch,
         "trimmed": step.request.trimmed.figures() if step.request.trimmed is not None else None,
     }

@@ -31,7 +31,7 @@ from dragoman.gateway.records.store_spans import take_calls
 from dragoman.store.clock import Clocks
 from dragoman.store.journals.exchange_log import ExchangeLine
 from dragoman.store.journals.redaction import Redactor
-from dragoman.store.ledger_entry import Entry
+from dragoman.store.ledger_entry import Entry, TakenRoute
 from dragoman.store.store import Store
 from dragoman.upstream.destinations import HttpDestination
 
@@ -189,7 +189,16 @@ def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
         cache.saved,
         cache.lost,
         cache.why,
+        destination.target.profile.name if destination is not None else "",
+        len(ask.conversation.messages) if ask is not None else 0,
+        len(request.conversation.messages) if request is not None else 0,
+        _taken_route(record.routed) if record.routed is not None else None,
     )
+
+
+def _taken_route(routed: RoutedRequest) -> TakenRoute:
+    decision = routed.decision
+    return TakenRoute(decision.chosen, decision.reason[:LONGEST_ERROR], decision.skipped, routed.session)
 
 
 def _unsent_entry(record: RequestRecord, bodies: bool) -> Entry:

@@ -1,16 +1,16 @@
 """A field that does not belong in a message, a part or a tool.
 
 Clients store what a stream gave them and send it back: `done`, `index`, `finish_reason`. Such leftovers are taken out
-of messages for every target, and marks of streams (`done`, `stream_end`) out of parts and calls too. Any other unknown
-field goes to a target of the same dialect that ignores it, and is taken out for a target that refuses it. It never goes
-to another dialect. The fact `message_fields` lists fields that a target takes. A field that another vendor added to the
-dialect (fact `vendor_fields`) is left out if the target refuses the fields of others, even if it is not known what the
-target does with a field that nobody has. So is a field of a text that the target refuses in turns of this
-role (fact `refused_part_fields`), such as `citations` on a user's. A breakpoint of the prompt cache becomes a cache
-hint for a target of another dialect that takes hints. Fields of a
-document that both dialects have under one name go on (fact `shared_document_fields`). What the client says about a
-document (`context`) becomes a text before it elsewhere. The mark that a search has to find a tool first is taken off if
-all tools have it and the target refuses that: without it nothing could be called.
+of messages for every target, and marks of streams (`done`, `stream_end`) out of parts, calls and tools too. Any other
+unknown field goes to a target of the same dialect that ignores it, and is taken out for a target that refuses it. It
+never goes to another dialect. The fact `message_fields` lists fields that a target takes. A field that another vendor
+added to the dialect (fact `vendor_fields`) is left out if the target refuses the fields of others, even if it is not
+known what the target does with a field that nobody has. So is a field of a text that the target refuses in turns of
+this role (fact `refused_part_fields`), such as `citations` on a user's. A breakpoint of the prompt cache becomes a
+cache hint for a target of another dialect that takes hints. Fields of a document that both dialects have under one name
+go on (fact `shared_document_fields`). What the client says about a document (`context`) becomes a text before it
+elsewhere. The mark that a search has to find a tool first is taken off if all tools have it and the target refuses
+that: without it nothing could be called.
 
 Agents on LiteLLM keep the thinking of Claude in `thinking_blocks` beside an answer, and the signature of a call of
 Gemini's in `provider_specific_fields`. They do not say who made it: it is put back for a target that takes such state.
@@ -249,7 +249,7 @@ def _refused_marks(tools: Sequence[Tool | NativeTool], facts: Facts) -> frozense
 def _clean_tool(tool: Tool | NativeTool, marks: frozenset[str], facts: Facts, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.extras is None:
         return tool
-    extras = keep_known(tool.extras, "tools", facts, frozenset())
+    extras = keep_known(tool.extras, "tools", facts, STREAM_MARKS)
     extras = extras and extras.without(marks)
     if extras is tool.extras:
         return tool

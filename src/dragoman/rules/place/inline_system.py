@@ -18,9 +18,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss
-from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Text
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, each_message, edit
@@ -36,8 +34,4 @@ from dragoman.rules.rule import rule
 )
 @each_message
 def inline_system(message: Message, context: Context) -> Edit | None:
-    if not message.inline:
-        return None
-    if all(type(part) is Text and part.literal == EMPTY for part in message.parts):
-        return Edit((), "took out an empty message")
-    return edit(replace(message, inline=False), "moved to the system field")
+    return edit(replace(message, inline=False), "moved to the system field") if message.inline else None

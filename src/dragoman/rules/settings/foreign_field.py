@@ -1,9 +1,10 @@
-"""A top-level field that another vendor of the same dialect added to it.
+"""A top-level field that another vendor of the same dialect added to it, or that a stream left there.
 
 Vendors extend a dialect by fields of their own: `provider` and `usage`, `safe_prompt`, `chat_template_kwargs`. The
 fact `vendor_settings` lists all of them; a profile names those that its vendor has (`known_settings`). A foreign one
 stays home if the target refuses what it does not know. A field that is on nobody's list goes through, because the
-client may know a newer API than we do.
+client may know a newer API than we do. A mark of a stream that was stored with the request (`done`, `stream_end`) goes
+to no target.
 
 Loses what `refused-setting` says of the same field: metadata, authority (`logit_bias`) or content (`logprobs`). A field
 that is null loses nothing.
@@ -23,16 +24,22 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
+from dragoman.conversation.traits import STREAM_MARKS
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 from dragoman.rules.top_level_fields import is_foreign, lost_with
 
 
+def _checks(facts: Facts) -> bool:
+    return Stance.REFUSES in (facts.foreign_settings, facts.unknown_settings)
+
+
 @rule(
     "foreign-field",
-    when=lambda facts: Stance.REFUSES in (facts.foreign_settings, facts.unknown_settings),
+    when=lambda facts: True,
     looks_for=traits.SETTINGS | traits.TOP_EXTRAS,
+    narrows=lambda facts: None if _checks(facts) else traits.TOP_EXTRAS,
     loses=Loss.CONTENT,
     top_level=True,
 )
@@ -41,7 +48,8 @@ def foreign_field(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     if extras is not None and extras.dialect == facts.dialect:
         extras = _keep_own(extras, facts, notes)
-    nulls = tuple(name for name in settings.nulls if context.translated or not is_foreign(name, facts))
+    spared = context.translated or not _checks(facts)
+    nulls = tuple(name for name in settings.nulls if spared or not is_foreign(name, facts))
     if len(nulls) < len(settings.nulls):
         gone = [name for name in settings.nulls if name not in nulls]
         notes += [Note(f"left out {name}, which was null", key=name, loses=Loss.NOTHING) for name in gone]
@@ -54,9 +62,14 @@ def foreign_field(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _keep_own(extras: Extras, facts: Facts, notes: list[Note]) -> Extras | None:
-    fields = {name: value for name, value in extras.fields.items() if not is_foreign(name, facts)}
-    for name, value in extras.fields.items():
-        if name not in fields:
-            did, lost = f"left out {name}, another vendor's field", lost_with(name, value)
-            notes.append(Note(did, key=name.replace(".", "/"), loses=lost, before=value))
-    return extras.only(fields)
+    checks = _checks(facts)
+    gone = {
+        name: value
+        for name, value in extras.fields.items()
+        if name in STREAM_MARKS or (checks and is_foreign(name, facts))
+    }
+    for name, value in gone.items():
+        whose = "a mark of a stream" if name in STREAM_MARKS else "another vendor's field"
+        lost = lost_with(name, value)
+        notes.append(Note(f"left out {name}, {whose}", key=name.replace(".", "/"), loses=lost, before=value))
+    return extras.without(gone)
