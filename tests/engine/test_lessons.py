@@ -57,6 +57,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 STRICT_TOOL: dict[str, Any] = {"type": "function", "function": {"name": "f", "strict": True}}
+LIMITED = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}
 UNTYPED: dict[str, Any] = {"type": "object", "properties": {"source": {"enum": ["a", "b"]}}}
 CUT: dict[str, Any] = {
     "role": "assistant",
@@ -775,6 +776,7 @@ CASES: dict[str, Case] = {
             "Tools with strict=True are not supported by this model",
             "2 validation errors for ChatCompletionRequest\ntools.0.function.strict\n  Extra inputs are not permitted "
             "[type=extra_forbidden, input_value=False, input_type=bool]",
+            "tools.1.custom: For 'integer' type, properties maximum, minimum are not supported",
         ),
         {"strict_tools": "refuses"},
         {**PLAIN, "tools": [STRICT_TOOL]},
@@ -792,6 +794,17 @@ CASES: dict[str, Case] = {
         lambda body: body["tools"][0]["function"]["parameters"]["properties"]["source"].get("type"),
         None,
         "string",
+    ),
+    "schema-limits": Case(
+        (
+            "output_config.format.schema: For 'number' type, properties maximum, minimum are not supported",
+            "output_config.format.schema: For 'array' type, 'minItems' values other than 0 or 1 are not supported",
+        ),
+        {"format_schema_form": "anthropic-answer"},
+        {**PLAIN, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": LIMITED}}},
+        lambda body: body["response_format"]["json_schema"]["schema"]["properties"]["a"],
+        {"type": "integer", "minimum": 1},
+        {"type": "integer", "description": "At least 1."},
     ),
     "tools-counted": Case(
         (

@@ -67,6 +67,14 @@ FOUND = [{"role": "tool", "tool_call_id": name, "content": "Found."} for name in
 STOPPED = {"messages": [HI, CALLS, FOUND[0], HI]}
 ORPHAN = {"messages": [HI, FOUND[0], HI]}
 LATE = {"messages": [HI, CALLS, FOUND[0], HI, FOUND[1]]}
+
+
+def closed(value: dict[str, Any]) -> dict[str, Any]:
+    """A schema of one property, as strict mode wants it."""
+    return {"type": "object", "properties": {"a": value}, "required": ["a"], "additionalProperties": False}
+
+
+SCORED = {"type": "json_schema", "json_schema": {"name": "x", "schema": closed({"type": "number", "maximum": 1})}}
 CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages")
 
 
@@ -97,6 +105,7 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         (CHAT, "zai/glm-4v-flash", {"messages": [HI], "max_tokens": 4096}),
         (CHAT, "zai/glm-4v", {"messages": [HI], "max_tokens": 1025}),
         (CHAT, "openrouter/anthropic/claude-sonnet-4.5", {"messages": [HINTED] * 6}),
+        (CHAT, "openrouter/anthropic/claude-opus-4.6", {"messages": [HI], "response_format": SCORED}),
         (
             CHAT,
             "openrouter/anthropic/claude-sonnet-4.5",
@@ -118,6 +127,17 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
             {"messages": [HI, {"role": "assistant", "content": "It is "}]},
         ),
         (CHAT, "openrouter/openai/gpt-5", {"messages": [HI], "reasoning": {"effort": "high", "max_tokens": 2000}}),
+        *(
+            (CLAUDE, "anthropic/claude-opus-4-8", {"messages": [HI], "max_tokens": 9, **asked})
+            for limited in (
+                {"type": "integer", "minimum": 1},
+                {"type": "array", "items": {"type": "string"}, "minItems": 2},
+            )
+            for asked in (
+                {"output_config": {"format": {"type": "json_schema", "schema": closed(limited)}}},
+                {"tools": [{"name": "f", "input_schema": closed(limited), "strict": True}]},
+            )
+        ),
         (CLAUDE, "anthropic/claude-sonnet-4-5", {"messages": [HI], "max_tokens": 1, "thinking": HIDDEN}),
         (CLAUDE, "anthropic/claude-opus-5", {"messages": [HI], "max_tokens": 200_000}),
         (CLAUDE, "anthropic-compatible/claude-sonnet-4-5", SILENT),

@@ -381,3 +381,35 @@ def test_values_of_several_types_lose_nothing_as_choices() -> None:
     assert [(note.did, note.loses) for note in compiled.notes] == [
         ("wrote values of several types as anyOf", "nothing")
     ]
+
+
+LIST = {"type": "array", "items": STR}
+LIMITS: dict[str, tuple[Any, Any]] = {
+    "of a number": (
+        {**INT, "minimum": 1, "exclusiveMaximum": 9, "multipleOf": 2},
+        {**INT, "description": "At least 1. Less than 9. A multiple of 2."},
+    ),
+    "of a list": (
+        {**LIST, "maxItems": 4, "uniqueItems": True, "minItems": 2},
+        {**LIST, "description": "At most 4 items. No item twice. At least 2 items."},
+    ),
+    "a list that may not be empty": ({**LIST, "minItems": 1}, {**LIST, "minItems": 1}),
+    "any list": ({**LIST, "minItems": 0}, {**LIST, "minItems": 0}),
+    "of an object": (
+        {"type": "object", "properties": {}, "additionalProperties": False, "maxProperties": 2},
+        {"type": "object", "properties": {}, "additionalProperties": False, "description": "At most 2 properties."},
+    ),
+    "of a text": ({**STR, "minLength": 2, "pattern": "^a"}, {**STR, "minLength": 2, "pattern": "^a"}),
+}
+
+
+@pytest.mark.parametrize("case", LIMITS)
+def test_limits_that_claudes_grammar_does_not_know_are_said(case: str) -> None:
+    """https://github.com/agentjido/req_llm/issues/302, https://github.com/BerriAI/litellm/pull/33981"""
+    source, fitting = LIMITS[case]
+    closed = {"additionalProperties": False}
+    assert outcome("anthropic-strict", of(source, **closed)) == of(fitting, **closed)
+    assert outcome("anthropic", of(source)) == of(source)
+    done = compile_schema(json.dumps(of(source, **closed)).encode(), FORMS["anthropic-strict"])
+    assert done.loses == ("nothing" if source == fitting else "metadata")
+    assert outcome("anthropic-answer", of(source)) == of(fitting)

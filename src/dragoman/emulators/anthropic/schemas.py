@@ -120,12 +120,43 @@ def check_compilable(schema: dict[str, Any], at: str) -> None:
 def _check_compilable_node(node: Any, at: str) -> None:
     if not isinstance(node, dict):
         return
+    limit = limit_refused(node)
+    if limit is not None:
+        raise invalid(at, limit)
     if "oneOf" in node:
         raise invalid(at, "Schema type 'oneOf' is not supported")
     if any(isinstance(value, bool) for value in node.get("properties", {}).values()):
         raise invalid(at, "For 'object' type, property 'properties' is not supported")
     if node.get("type") == "object" and node.get("additionalProperties") is not False:
         raise invalid(at, "For 'object' type, 'additionalProperties' must be explicitly set to false")
+
+
+def limit_refused(node: dict[str, Any]) -> str | None:
+    """What is said of a limit that the grammar does not know."""
+    for kind, keys in _UNCOMPILED.items():
+        found = [key for key in keys if key in node]
+        if found and kind in _kinds_of(node):
+            words = f"property '{found[0]}' is" if len(found) == 1 else f"properties {', '.join(sorted(found))} are"
+            return f"For '{kind}' type, {words} not supported"
+    if _is_number(node.get("minItems")) and node["minItems"] > 1:
+        return "For 'array' type, 'minItems' values other than 0 or 1 are not supported"
+    return None
+
+
+def _kinds_of(node: dict[str, Any]) -> list[Any]:
+    kind = node.get("type")
+    return kind if isinstance(kind, list) else [kind]
+
+
+_NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+# https://github.com/agentjido/req_llm/issues/302, https://github.com/CherryHQ/cherry-studio/issues/18037,
+# https://github.com/agentjido/req_llm/pull/707, https://github.com/BerriAI/litellm/pull/33981
+_UNCOMPILED = {
+    "integer": _NUMERIC,
+    "number": _NUMERIC,
+    "array": ("maxItems", "uniqueItems"),
+    "object": ("minProperties", "maxProperties"),
+}
 
 
 def _find_cycle(schema: dict[str, Any]) -> list[str]:

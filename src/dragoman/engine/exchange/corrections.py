@@ -437,6 +437,12 @@ def openai_schema(refusal: Recognised) -> Patch | None:
     return None if known else {"schema_form": "openai", "format_schema_form": "openai"}
 
 
+def limited_schema(refusal: Recognised) -> Patch | None:
+    """Claude's words for limits in the schema of an answer, from whoever passes them on."""
+    known = refusal.facts.format_schema_form != "json-schema"
+    return None if known else {"format_schema_form": "anthropic-answer"}
+
+
 def proto_schema(refusal: Recognised) -> Patch | None:
     if refusal.facts.schema_form == "gemini-proto":
         return None

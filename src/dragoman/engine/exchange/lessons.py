@@ -361,13 +361,20 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "strict-refused",
         r"tools with strict=true are not supported|"
-        r"tools\.\d{1,5}\.(?:function|custom)\.strict\W{1,8}extra inputs are not permitted",
+        r"tools\.\d{1,5}\.(?:function|custom)\.strict\W{1,8}extra inputs are not permitted|"
+        r"tools\.\d{1,5}\.custom: for '[a-z]{1,20}' type, propert(?:y|ies) .{1,200}? not supported",
         fixed(strict_tools=REFUSES),
     ),
     _lesson(
         "schema-flavored",
         r"not a valid moonshot flavored json schema",
         fixed(schema_form="moonshot", format_schema_form="moonshot"),
+    ),
+    _lesson(
+        "schema-limits",
+        r"schema: for '[a-z]{1,20}' type, (?:propert(?:y|ies) .{1,200}? not supported|"
+        r"'minitems' values other than 0 or 1 are not supported)",
+        corrections.limited_schema,
     ),
     _lesson(
         "tools-counted",

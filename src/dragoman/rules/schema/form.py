@@ -87,6 +87,8 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     """An enum lists values of the type beside it only."""
     formats: Formats | None = None
     """For each type, the formats that are read. None: all are."""
+    most_min_items: int | None = None
+    """The greatest `minItems` that is read. None: any."""
     array_items: str | None = None
     """The items that an array gets if it has none. None: it needs none."""
     boolean_schemas: bool = True

@@ -69,7 +69,19 @@ ANTHROPIC_STRICT = replace(
     unions=frozenset({"anyOf", "allOf"}),
     recursion=False,
     boolean_schemas=False,
+    most_min_items=1,
+    refused=frozenset(
+        {
+            *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+            *("maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems"),
+            *("minProperties", "maxProperties", "propertyNames", "patternProperties", "unevaluatedProperties"),
+            *("dependentRequired", "dependentSchemas", "dependencies", "not", "if", "then", "else"),
+        }
+    ),
 )
+
+# The same where objects are closed for the client: behind a router.
+ANTHROPIC_ANSWER = replace(ANYTHING, refused=ANTHROPIC_STRICT.refused, most_min_items=ANTHROPIC_STRICT.most_min_items)
 
 ANTHROPIC_COMPATIBLE = replace(
     ANTHROPIC,
@@ -219,6 +231,7 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "openai-strict": OPENAI_STRICT,
         "anthropic": ANTHROPIC,
         "anthropic-strict": ANTHROPIC_STRICT,
+        "anthropic-answer": ANTHROPIC_ANSWER,
         "anthropic-compatible": ANTHROPIC_COMPATIBLE,
         "gemini-json": GEMINI_JSON,
         "gemini-answer": GEMINI_ANSWER,

@@ -210,6 +210,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             check_mandatory,
             upstreams.check_choice,
             upstreams.check_hints,
+            upstreams.check_schema,
             upstreams.check_thinking,
             upstreams.check_upstream,
             upstreams.signature_check(options.strict_signatures),

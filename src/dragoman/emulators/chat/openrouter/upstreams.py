@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from dragoman.emulators.anthropic.schemas import limit_refused, nodes
 from dragoman.emulators.chat.openai.messages import longest_id
 from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
@@ -92,6 +93,16 @@ def check_hints(request: ReceivedRequest) -> None:
     count = _count_hints(request.body["messages"]) + _count_hints(request.body.get("tools"))
     if request.model.startswith("anthropic/") and count > 4:
         raise _anthropic_refusal(f"A maximum of 4 blocks with cache_control may be provided. Found {count}.")
+
+
+def check_schema(request: ReceivedRequest) -> None:
+    """The schema of Claude's answer: https://github.com/sherifkozman/the-llm-council/pull/55"""
+    wanted = (request.body.get("response_format") or {}).get("json_schema") or {}
+    if not request.model.startswith("anthropic/") or not isinstance(wanted.get("schema"), dict):
+        return
+    refused = filter(None, (limit_refused(node) for node in nodes(wanted["schema"]) if isinstance(node, dict)))
+    for sentence in refused:
+        raise _anthropic_refusal(f"output_config.format.schema: {sentence}")
 
 
 def _count_hints(value: Any) -> int:
