@@ -472,3 +472,42 @@ def test_an_event_that_is_too_deep_is_skipped(dialect: str) -> None:
     for client in DIALECT_NAMES:
         plain, spoiled = b"".join([first, *rest]), b"".join([first, deep, *rest])
         assert translated(dialect, client, spoiled, True) == translated(dialect, client, plain, True)
+
+
+DETAILS = {"type": "refusal", "category": "cyber", "explanation": "Not for you."}
+DECLINED = {
+    "anthropic": {
+        "content": [],
+        "stop_reason": "refusal",
+        "stop_details": DETAILS,
+        "usage": {"input_tokens": 1, "output_tokens": 0},
+    },
+    "gemini": {"candidates": [{"finishReason": "SAFETY", "finishMessage": "Not for you."}]},
+}
+"""Whole answers in which the model declined and said nothing. Their providers tell why in a place of their own."""
+
+
+@pytest.mark.parametrize("client", DIALECT_NAMES)
+@pytest.mark.parametrize("upstream", DECLINED)
+def test_the_sdk_gets_the_reason_of_a_refusal_that_has_no_words(upstream: str, client: str, sdks: Loopback) -> None:
+    """Without it the client has an empty answer."""
+    translation = Translation(upstream, client, context=ANSWERING)
+    seen = sdks.read(client, translation.whole(orjson.dumps(DECLINED[upstream])), stream=False)
+    assert (seen.text, seen.stop) == ("" if client == upstream else "Not for you.", "filter")
+
+
+@pytest.mark.parametrize("client", [name for name in DIALECT_NAMES if name != "anthropic"])
+@pytest.mark.parametrize("words", ["", "Well, "])
+def test_the_reason_of_a_refusal_adds_nothing_to_words(words: str, client: str, sdks: Loopback) -> None:
+    block = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": words}}
+    events = [
+        {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        block,
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "refusal", "stop_details": DETAILS}, "usage": {}},
+        {"type": "message_stop"},
+    ]
+    wire = b"".join([b"data: %b\n\n" % orjson.dumps(event) for event in events])
+    seen = sdks.read(client, translated("anthropic", client, wire, stream=True, size=40), stream=True)
+    assert (seen.text, seen.stop) == (words or "Not for you.", "filter")

@@ -25,6 +25,7 @@ from dragoman.dialects.shared.raw_json import (
     decode_members,
     decode_object,
     encode,
+    fields_of,
     items_in,
     says_nothing,
     text_of,
@@ -72,7 +73,8 @@ STOPS = StopReasons(
 )
 
 
-LATE = frozenset({"container", "context_management", "stop_details"})
+DETAILS = "stop_details"
+LATE = frozenset({"container", "context_management", DETAILS})
 """Members of a message that a stream sends at its end."""
 STOP = ("stop_reason", "stop_sequence")
 """Members that say why a message ended."""
@@ -216,7 +218,8 @@ class AnthropicAnswerParser(msgspec.Struct, eq=False):
         self._stopped = True
         self._close_all(out)
         sequence = text_of(fields.get("stop_sequence")) or None
-        out.append(events.Stopped(0, STOPS.parse(word, self._called), word, sequence, extras_of(NAME, kept)))
+        why = _find_reason(kept[DETAILS]) if DETAILS in kept else ""
+        out.append(events.Stopped(0, STOPS.parse(word, self._called), word, sequence, extras_of(NAME, kept), why))
 
     def end(self, out: list[events.Event]) -> None:
         self._close_all(out)
@@ -326,6 +329,12 @@ def _blocks(content: bytes) -> list[bytes]:
     if content[:1] == b'"':
         return [b'{"type":"text","text":%b}' % content]
     return [bytes(block) for block in decode_items(content) if bytes(block) != _NULL] if content != _NULL else []
+
+
+def _find_reason(details: Json) -> str:
+    """What a refusal says of itself."""
+    fields = fields_of(details)
+    return text_of(fields.get("explanation")) if fields is not None else ""
 
 
 # Usage

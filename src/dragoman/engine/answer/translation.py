@@ -24,13 +24,14 @@ from dragoman.conversation.events import (
     Event,
     Failed,
     OpaqueBlock,
+    RefusalDelta,
     Started,
     Stopped,
     TextDelta,
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.conversation.tools import NativeTool
@@ -69,6 +70,10 @@ _USAGE_ASKED = Undo(usage=True)
 """What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
 _MOST_WORDS, _LONGEST_WORD = 64, 256
 """Pieces of text that are held before they are counted, and the bytes of each."""
+_DECLINED = (Stop.REFUSAL, Stop.FILTER)
+_SAID = (TextDelta, RefusalDelta, CallStarted)
+_LAST_PART = 1 << 33
+"""The number of a part that comes behind all others."""
 _THINKING_PART = b'"thinking"'
 """Stands in every whole answer with thinking among the parts of its content."""
 
@@ -78,8 +83,17 @@ class Translation:
 
     __slots__ = (
         *("_altered", "_beginning", "_capture", "_captured", "_choice", "_client", "_completes", "_context"),
-        *("_is_closed", "_last_text", "_names", "_open_text", "_origin", "_parser", "_pass_words", "_prompt"),
-        *("_provider_runs", "_redaction", "_relayed", "_relays_alone", "_relays_whole", "_renderer", "_stop_word"),
+        *("_is_closed", "_is_explained", "_last_text", "_names", "_open_text", "_origin", "_parser", "_pass_words"),
+        *(
+            "_prompt",
+            "_provider_runs",
+            "_redaction",
+            "_relayed",
+            "_relays_alone",
+            "_relays_whole",
+            "_renderer",
+            "_stop_word",
+        ),
         *("_tally", "_think_tags", "_thinking_parts", "_turn", "_undo", "_unwrap", "_upstream", "_words", "_wrap"),
         *("ended", "failure", "kept", "provider", "relays", "settled", "started", "stop", "usage"),
     )
@@ -120,6 +134,8 @@ class Translation:
         """State that the client's dialect cannot carry, by the key under which the next turn finds it."""
         self.started = self.ended = self._is_closed = False
         """The client has been given something; the answer came to its proper end."""
+        self._is_explained = False
+        """The model declined, and its provider said why; the client is yet to be told."""
         self.settled = False
         """`kept` has all that there is: the answer is over, though its stream may still be open."""
         self.provider = self._stop_word = ""
@@ -520,6 +536,8 @@ class Translation:
                 events[index] = note(self, event)
         if texts:
             tally.add_texts(texts)
+        if self._is_explained:
+            events = self._tell_why(events)
         if tally.weight > MOST_WEIGHT and self.failure is None:
             return [self._note_failure(Failed(_HOLDS_TOO_MUCH))]
         if self._capture is not None:
@@ -579,7 +597,18 @@ class Translation:
         if event.choice == 0 or self.stop is None:
             self.stop = event.reason
             self._stop_word = f"{event.word}. {event.why}".rstrip(". ") if event.why else event.word
+        if event.why and event.reason in _DECLINED and self._upstream is not self._client:
+            self._is_explained = True
         return event
+
+    def _tell_why(self, events: list[Event]) -> list[Event]:
+        """The events, with why the model declined as its words if it has none: only its own dialect has another place
+        for that."""
+        self._is_explained = False
+        if self._last_text or any(type(event) in _SAID for event in events):
+            return events
+        at, stop = next((at, one) for at, one in enumerate(events) if isinstance(one, Stopped))
+        return [*events[:at], RefusalDelta(stop.choice, _LAST_PART, quote(stop.why)), *events[at:]]
 
     def _note_end(self, event: Ended) -> Event:
         """An answer that broke down, or has not been made yet, is a failure, except to a client of the same dialect,
