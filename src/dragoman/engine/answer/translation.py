@@ -83,19 +83,11 @@ class Translation:
 
     __slots__ = (
         *("_altered", "_beginning", "_capture", "_captured", "_choice", "_client", "_completes", "_context"),
-        *("_is_closed", "_is_explained", "_last_text", "_names", "_open_text", "_origin", "_parser", "_pass_words"),
-        *(
-            "_prompt",
-            "_provider_runs",
-            "_redaction",
-            "_relayed",
-            "_relays_alone",
-            "_relays_whole",
-            "_renderer",
-            "_stop_word",
-        ),
-        *("_tally", "_think_tags", "_thinking_parts", "_turn", "_undo", "_unwrap", "_upstream", "_words", "_wrap"),
-        *("ended", "failure", "kept", "provider", "relays", "settled", "started", "stop", "usage"),
+        *("_is_closed", "_is_explained", "_last_text", "_names", "_open_text", "_origin", "_parser"),
+        *("_pass_words", "_prompt", "_provider_runs", "_redaction", "_relayed", "_relays_alone"),
+        *("_relays_whole", "_renderer", "_stop_word", "_tally", "_think_tags", "_thinking_parts", "_turn"),
+        *("_undo", "_unwrap", "_upstream", "_words", "_wrap", "ended", "failure", "kept", "provider"),
+        *("relays", "settled", "started", "stop", "usage"),
     )
 
     def __init__(
