@@ -741,6 +741,7 @@ CASES: dict[str, Case] = {
             "invalid JSON schema for tool f, tools[0].function.parameters: additionalProperties:false must be set on "
             "every object",
             "'additionalProperties' is required to be supplied and set to false.",
+            "Invalid JSON schema: regex lookaround is not supported. Found at $.properties.email.pattern.",
         ),
         {"schema_form": "openai", "format_schema_form": "openai"},
         {**PLAIN, "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]},

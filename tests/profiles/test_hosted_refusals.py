@@ -75,6 +75,11 @@ def closed(value: dict[str, Any]) -> dict[str, Any]:
 
 
 SCORED = {"type": "json_schema", "json_schema": {"name": "x", "schema": closed({"type": "number", "maximum": 1})}}
+EMAIL = {"type": "string", "format": "email", "pattern": r"^(?!\.)(?!.*\.\.)[a-z.]+@x$"}
+"""What zod 4 makes of an address."""
+MAILED = {"type": "function", "function": {"name": "mail", "parameters": closed(EMAIL), "strict": False}}
+ADDRESSED = {"type": "json_schema", "json_schema": {"name": "x", "schema": closed(EMAIL), "strict": True}}
+RESPONSES = ("openai-responses", "/responses")
 CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages")
 
 
@@ -85,6 +90,10 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         (CHAT, "together/some-model", {"messages": [HI], "top_k": 40.0}),
         (CHAT, "fireworks/some-model", {"messages": [HI], "top_k": 40.0}),
         (CHAT, "fireworks/some-model", {"messages": [HI], "top_a": 0.1}),
+        (CHAT, "openai/gpt-5.5", {"messages": [HI], "tools": [MAILED]}),
+        (CHAT, "azure-openai/gpt-6-astra", {"messages": [HI], "tools": [MAILED]}),
+        (CHAT, "openai/gpt-5.5", {"messages": [HI], "response_format": ADDRESSED}),
+        (RESPONSES, "openai-responses/gpt-5.5", {"input": "Hi", "tools": [{**MAILED["function"], "type": "function"}]}),
         (CHAT, "openai/gpt-4o", {"messages": [HI, SPOKEN, HI]}),
         (CHAT, "azure-openai/gpt-4o", {"messages": [HI, SPOKEN, HI]}),
         (CHAT, "openai/gpt-4o", {"messages": [HI, BLOCKS, HI]}),

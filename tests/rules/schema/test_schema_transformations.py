@@ -413,3 +413,38 @@ def test_limits_that_claudes_grammar_does_not_know_are_said(case: str) -> None:
     done = compile_schema(json.dumps(of(source, **closed)).encode(), FORMS["anthropic-strict"])
     assert done.loses == ("nothing" if source == fitting else "metadata")
     assert outcome("anthropic-answer", of(source)) == of(fitting)
+
+
+EMAIL = r"^(?!\.)(?!.*\.\.)[a-z.]+@x$"
+PATTERNS: dict[str, tuple[str, bool, bool]] = {
+    "plain": ("^a[b-d]+$", True, True),
+    "looks ahead": (EMAIL, False, False),
+    "looks behind": ("a(?<=a)b", False, False),
+    "not behind": ("a(?<!b)c", False, False),
+    "a group": ("(?:a|b)(?P<name>c)", True, True),
+    "an escaped bracket": (r"a\(?=b", True, True),
+    "an escaped backslash before a bracket": (r"a\\(?=b)", False, False),
+    "the edge of a word": (r"\bParis\b", True, False),
+    "an escaped backslash before a letter": (r"a\\b", True, True),
+    "refers back": (r"^(a)\1$", True, False),
+}
+
+
+@pytest.mark.parametrize("case", PATTERNS)
+def test_a_pattern_that_is_not_read_is_said(case: str) -> None:
+    """https://github.com/vercel/ai/pull/21037, https://github.com/ENTERPILOT/GoModel/pull/963"""
+    pattern, forward, regular = PATTERNS[case]
+    kept, said = {**STR, "pattern": pattern}, {**STR, "description": f"Must match pattern {pattern}."}
+    assert outcome("openai", of(kept)) == of(kept if forward else said)
+    assert outcome("anthropic-answer", of(kept)) == of(kept if regular else said)
+    assert outcome("anthropic", of(kept)) == of(kept)
+    source = of(kept, required=["a"], additionalProperties=False)
+    fitting = of(kept if forward else said, required=["a"], additionalProperties=False)
+    assert outcome("openai-strict", source) == fitting
+
+
+def test_names_of_properties_that_look_around_are_said() -> None:
+    odd = {"type": "object", "patternProperties": {"^(?!x)": STR}}
+    assert "patternProperties" not in outcome("openai", of(odd))["properties"]["a"]
+    even = {"type": "object", "patternProperties": {"^x": STR}}
+    assert outcome("openai", of(even)) == of(even)

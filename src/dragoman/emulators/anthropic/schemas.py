@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,7 +121,7 @@ def check_compilable(schema: dict[str, Any], at: str) -> None:
 def _check_compilable_node(node: Any, at: str) -> None:
     if not isinstance(node, dict):
         return
-    limit = limit_refused(node)
+    limit = limit_refused(node) or _pattern_refused(node.get("pattern"))
     if limit is not None:
         raise invalid(at, limit)
     if "oneOf" in node:
@@ -141,6 +142,17 @@ def limit_refused(node: dict[str, Any]) -> str | None:
     if _is_number(node.get("minItems")) and node["minItems"] > 1:
         return "For 'array' type, 'minItems' values other than 0 or 1 are not supported"
     return None
+
+
+def _pattern_refused(pattern: Any) -> str | None:
+    """What its engine says of a regular expression: https://github.com/ENTERPILOT/GoModel/pull/963"""
+    bare = re.sub(r"\\[\\(]", "", pattern) if isinstance(pattern, str) else ""
+    if re.search(r"\(\?<?[=!]", bare):
+        return "Invalid regex in pattern field: Quantifier '?' without preceding element"
+    if re.search(r"\\[1-9k]", bare):
+        return "Unsupported regex feature in pattern field: Backreferences are not supported."
+    edge = re.search(r"\\[bB]", bare)
+    return f"Unsupported regex feature in pattern field: {edge[0]} is not supported." if edge else None
 
 
 def _kinds_of(node: dict[str, Any]) -> list[Any]:

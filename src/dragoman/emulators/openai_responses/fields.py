@@ -8,7 +8,7 @@ from dragoman.emulators.chat.openai.request_types import bracketed, missing, unk
 from dragoman.emulators.openai_responses.client_items import CLIENT_TOOLS
 from dragoman.emulators.openai_responses.items import request_input
 from dragoman.emulators.openai_responses.refusals import ResponsesRefusal, check_shape
-from dragoman.emulators.openai_responses.schemas import check_function, check_strict
+from dragoman.emulators.openai_responses.schemas import check_function, check_patterns, check_strict
 from dragoman.emulators.request_shape import (
     Path,
     RecordShape,
@@ -90,6 +90,7 @@ def _named_schema(value: Any, path: Path) -> None:
         },
         required=("name", "schema"),
     )(value, path)
+    check_patterns(value["schema"], "text.format.schema")
     if value.get("strict"):
         check_strict(
             value["schema"], f"response_format '{value['name']}'", f"{bracketed(path)}.schema", "invalid_json_schema"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.chat.openai.request_types import wrong_type
-from dragoman.emulators.chat.openai.tools import strict_errors
+from dragoman.emulators.chat.openai.tools import LOOKAROUND, find_lookaround, strict_errors
 from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 
 
@@ -16,6 +16,7 @@ def check_function(tool: dict[str, Any], at: str) -> None:
         return
     if not isinstance(schema, dict):
         raise wrong_type(f"{at}.parameters", "an object", schema)
+    check_patterns(schema, "tools")
     subject, where = f"function '{tool['name']}'", f"{at}.parameters"
     if not isinstance(schema.get("properties", {}), dict):
         raise _invalid(subject, "[] is not of type 'object'.", where, "invalid_function_parameters")
@@ -28,6 +29,13 @@ def check_function(tool: dict[str, Any], at: str) -> None:
         )
     if tool.get("strict"):
         check_strict(schema, subject, where, "invalid_function_parameters")
+
+
+def check_patterns(schema: dict[str, Any], param: str) -> None:
+    """No pattern looks ahead or behind."""
+    place = find_lookaround(schema)
+    if place is not None:
+        raise ResponsesRefusal(LOOKAROUND.format(place=place), param, "invalid_json_schema")
 
 
 def check_strict(schema: dict[str, Any], subject: str, where: str, code: str) -> None:

@@ -348,7 +348,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "schema-refused",
         r"invalid schema for function '|additionalproperties:false must be set on every object|"
-        r"'additionalproperties' is required to be supplied",
+        r"'additionalproperties' is required to be supplied|regex lookaround is not supported",
         corrections.openai_schema,
     ),
     _lesson(

@@ -37,6 +37,14 @@ class Strictness(StrEnum):
     ALL = "all"  # closed, and every property required
 
 
+class Patterns(StrEnum):
+    """Which regular expressions are read."""
+
+    ANY = "any"
+    FORWARD = "forward"  # none that looks ahead or behind
+    REGULAR = "regular"  # nor one that refers back, or to the edge of a word
+
+
 ALL_UNIONS = frozenset({"anyOf", "oneOf", "allOf"})
 
 Formats = tuple[tuple[str, frozenset[str]], ...]
@@ -85,6 +93,8 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     """An enum lists non-empty strings only."""
     typed_enums: bool = False
     """An enum lists values of the type beside it only."""
+    patterns: Patterns = Patterns.ANY
+    """Which regular expressions may stand in `pattern`, and as the names of `patternProperties`."""
     formats: Formats | None = None
     """For each type, the formats that are read. None: all are."""
     most_min_items: int | None = None

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from .form import Nullable, SchemaForm, Strictness, Typing
+from .form import Nullable, Patterns, SchemaForm, Strictness, Typing
 
 ANYTHING = SchemaForm(foreign_refs=True, checked=False)
 
@@ -23,6 +23,7 @@ OPENAI = SchemaForm(
     root_refused=frozenset({"enum", "not", "const"}),
     root_properties=True,
     array_items="any",
+    patterns=Patterns.FORWARD,
 )
 
 OPENAI_STRICT = replace(
@@ -69,6 +70,7 @@ ANTHROPIC_STRICT = replace(
     unions=frozenset({"anyOf", "allOf"}),
     recursion=False,
     boolean_schemas=False,
+    patterns=Patterns.REGULAR,
     most_min_items=1,
     refused=frozenset(
         {
@@ -81,7 +83,12 @@ ANTHROPIC_STRICT = replace(
 )
 
 # The same where objects are closed for the client: behind a router.
-ANTHROPIC_ANSWER = replace(ANYTHING, refused=ANTHROPIC_STRICT.refused, most_min_items=ANTHROPIC_STRICT.most_min_items)
+ANTHROPIC_ANSWER = replace(
+    ANYTHING,
+    refused=ANTHROPIC_STRICT.refused,
+    most_min_items=ANTHROPIC_STRICT.most_min_items,
+    patterns=ANTHROPIC_STRICT.patterns,
+)
 
 ANTHROPIC_COMPATIBLE = replace(
     ANTHROPIC,

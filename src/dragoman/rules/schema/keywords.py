@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from .compiled import Loses
+from .form import Patterns
 from .place import Place
 from .vocabulary import ANNOTATIONS, DEFINITIONS, Schema, without
 from .words import describe, sentence
@@ -31,8 +34,28 @@ def _is_refused(key: str, place: Place) -> bool:
 
 def _is_beyond(key: str, value: object, place: Place) -> bool:
     """Whether it is a keyword that is read, with a value that is not."""
-    most = place.form.most_min_items
-    return key == "minItems" and most is not None and isinstance(value, int | float) and value > most
+    form = place.form
+    match key:
+        case "minItems" if form.most_min_items is not None:
+            return isinstance(value, int | float) and value > form.most_min_items
+        case "pattern" if isinstance(value, str):
+            return _is_unread(value, form.patterns)
+        case "patternProperties" if isinstance(value, dict):
+            return any(_is_unread(name, form.patterns) for name in value)
+    return False
+
+
+def _is_unread(pattern: str, read: Patterns) -> bool:
+    """Whether a regular expression has what the form does not read. What is escaped is only itself."""
+    if read is Patterns.ANY:
+        return False
+    bare = _ESCAPED.sub("", pattern)
+    return (_LOOKS_AROUND if read is Patterns.FORWARD else _IRREGULAR).search(bare) is not None
+
+
+_ESCAPED = re.compile(r"\\[\\(]")
+_LOOKS_AROUND = re.compile(r"\(\?<?[=!]")
+_IRREGULAR = re.compile(r"\(\?<?[=!]|\\[1-9bBk]")
 
 
 def _loss(key: str, *, worded: bool, value: object) -> Loses:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -22,6 +23,9 @@ def _function(value: Any, path: Path) -> None:
     if "parameters" not in value:
         return
     schema = value["parameters"]
+    place = find_lookaround(schema)
+    if place is not None:
+        raise ChatRefusal(400, LOOKAROUND.format(place=place), param="tools", code="invalid_json_schema")
     error = next(chain(schema_errors(schema, value.get("strict") is True), _root_errors(schema)), None)
     if error is not None:
         sentence, at = f"Invalid schema for function '{value['name']}': {error}", bracketed((*path, "parameters"))
@@ -114,6 +118,20 @@ def _nodes(schema: Any, where: SchemaPath) -> Iterator[tuple[SchemaPath, dict[st
             yield from _nodes(member, (*where, key, str(at)))
 
 
+# https://github.com/vercel/ai/pull/21037, https://github.com/cline/cline/pull/14019
+LOOKAROUND = "Invalid JSON schema: regex lookaround is not supported. Found at {place}."
+_LOOKS_AROUND = re.compile(r"\(\?<?[=!]")
+
+
+def find_lookaround(schema: Any) -> str | None:
+    """Where a pattern looks ahead or behind. What is escaped is only itself."""
+    for where, node in _nodes(schema, ()):
+        pattern = node.get("pattern")
+        if isinstance(pattern, str) and _LOOKS_AROUND.search(re.sub(r"\\[\\(]", "", pattern)):
+            return ".".join(("$", *where, "pattern"))
+    return None
+
+
 def check_choice(request: ReceivedRequest) -> None:
     """A tool choice wants tools, and names a declared one."""
     declared = request.body.get("tools")
@@ -132,6 +150,9 @@ def check_choice(request: ReceivedRequest) -> None:
 
 def _json_schema(value: Any, path: Path) -> None:
     chat_types.JSON_SCHEMA.adding({"name": _name})(value, path)
+    place = find_lookaround(value.get("schema"))
+    if place is not None:
+        raise ChatRefusal(400, LOOKAROUND.format(place=place), param="response_format", code="invalid_json_schema")
     is_strict = value.get("strict") and "schema" in value
     error = next(schema_errors(value["schema"], strict=True), None) if is_strict else None
     if error is not None:
