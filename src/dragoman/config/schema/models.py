@@ -194,10 +194,7 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = ()
     show_model_prefix: Annotated[
         bool,
-        Meta(
-            description="Begin each answer with `[PROVIDER/MODEL] `. The prefix is taken off the history again, for "
-            "every model."
-        ),
+        Meta(description="Begin each answer with `[PROVIDER/MODEL] `. The prefix is taken off the history again."),
     ] = False
 
 

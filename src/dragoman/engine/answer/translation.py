@@ -71,7 +71,7 @@ _USAGE_ASKED = Undo(usage=True)
 _MOST_WORDS, _LONGEST_WORD = 64, 256
 """Pieces of text that are held before they are counted, and the bytes of each."""
 _DECLINED = (Stop.REFUSAL, Stop.FILTER)
-_SAID = (TextDelta, RefusalDelta, CallStarted)
+_ANSWERING = (TextDelta, RefusalDelta, CallStarted)
 _LAST_PART = 1 << 33
 """The number of a part that comes behind all others."""
 _THINKING_PART = b'"thinking"'
@@ -597,7 +597,7 @@ class Translation:
         """The events, with why the model declined as its words if it has none: only its own dialect has another place
         for that."""
         self._is_explained = False
-        if self._last_text or any(type(event) in _SAID for event in events):
+        if self._last_text or any(type(event) in _ANSWERING for event in events):
             return events
         at, stop = next((at, one) for at, one in enumerate(events) if isinstance(one, Stopped))
         return [*events[:at], RefusalDelta(stop.choice, _LAST_PART, quote(stop.why)), *events[at:]]
