@@ -94,6 +94,15 @@ def test_C45_a_prefix_is_shown_and_taken_off_again(tmp_path: Path, dialect: str,
         assert "model-prefix" in answered.headers["x-dragoman-changes"]
 
 
+def test_C45_it_is_taken_off_when_the_conversation_moves_to_another_model(tmp_path: Path) -> None:
+    models = {"m": {"target": "p/x", "show_model_prefix": True}, "plain": {"target": "p/y"}}
+    with served(tmp_path, named, models=models) as (running, behind):
+        history = [*PLAIN, {"role": "assistant", "content": "[p/x] Good."}, *PLAIN]
+        for name in ("plain", "p/z"):
+            assert "[p/" not in running.post(PATH, {"model": name, "messages": history}).text
+            assert behind.seen[-1].body["messages"][len(PLAIN)]["content"] == "Good."
+
+
 def test_C45_it_is_imported() -> None:
     document = {"serve": {"show_model_prefix": True}, "llms": {"m": {"provider": "p", "model": "x"}}}
     imported = import_lazyrouter({**document, "providers": {"p": {}}}, {})

@@ -114,6 +114,28 @@ def test_C42_the_process_wins_over_env_files_and_those_over_the_one_beside(tmp_p
     assert loaded.warnings == (".env:4: is not NAME=value; skipped",)
 
 
+KEEPS_TEXTS = """
+log:
+  content: true
+  exchanges: {folder: ex, content: true, answers: true}
+  provider_errors: {content: true}
+"""
+
+
+@pytest.mark.parametrize(("said", "kept"), [("0", False), ("false", False), ("OFF", False), ("1", True), ("", True)])
+def test_C41_the_environment_takes_texts_out_of_all_logs(said: str, kept: bool) -> None:
+    log = read(KEEPS_TEXTS, {"LAZYROUTER_LOG_MESSAGE_CONTENT": said}).config.log
+    assert {log.content, log.exchanges.content, log.provider_errors.content} == {kept}
+    assert (log.exchanges.folder, log.exchanges.answers) == ("ex", True)
+
+
+def test_C41_it_puts_none_in_and_the_view_says_where_it_comes_from() -> None:
+    allowed = read("log: {exchanges: {content: false}}", {"LAZYROUTER_LOG_MESSAGE_CONTENT": "1"})
+    assert not allowed.config.log.exchanges.content
+    taken = read(KEEPS_TEXTS, {"LAZYROUTER_LOG_MESSAGE_CONTENT": "0"})
+    assert taken.origins["log.exchanges.content"] == "env LAZYROUTER_LOG_MESSAGE_CONTENT"
+
+
 @pytest.mark.parametrize("blank", ["", " ", "\t"])
 def test_a_blank_variable_is_not_set(tmp_path: Path, blank: str) -> None:
     file = tmp_path / "dragoman.yaml"

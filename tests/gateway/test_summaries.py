@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gateway.running import QUICK, Running, gateway, provider
+from tests.gateway.running import QUICK, Running, gateway, provider, wait_for
 
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.store.ledger_entry import Viewer
@@ -129,6 +129,7 @@ def test_B17_a_summary_that_fails_leaves_the_history_whole_and_is_tried_smaller(
     assert len(world.writer.requests) == 9
     world.ask(messages)
     assert len(world.writer.requests) == 9, "after three failures the model is left alone"
+    wait_for(lambda: world.running.log.getvalue().count('"failed":true') == 3)
 
 
 @pytest.mark.parametrize("answer", [{"refusal": "I cannot."}, {"text": " \n "}, {"fault": "stall"}])

@@ -1,4 +1,4 @@
-"""Providers that the file does not name, found in the environment.
+"""Providers that the file does not name, found in the environment, and whether it wants texts in logs.
 
 A vendor's key is only sent to that vendor: a provider with its own `base_url` must name its key. The base URLs of SDKs
 (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`) are ignored, because users point them at this gateway.
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from dragoman.config.build import join_path
 from dragoman.config.known_names import KnownNames
 from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.log import Log
 from dragoman.config.schema.models import Model
 from dragoman.config.schema.providers import Provider
 from dragoman.config.secret import Secret
@@ -23,6 +24,8 @@ GATEWAY = "gateway"
 GATEWAY_URL = "LLM_GATEWAY_URL"
 GATEWAY_KEY = "LLM_GATEWAY_API_KEY"
 GATEWAY_MODEL = "LLM_MODEL"
+LOG_CONTENT = "LAZYROUTER_LOG_MESSAGE_CONTENT"
+_OFF = ("0", "false", "no", "off")
 _UNSET = ", not set"
 """How the origin of a value ends whose variable is not set."""
 
@@ -33,7 +36,7 @@ class Completed(Struct, frozen=True):
 
 
 def complete(config: Config, known: KnownNames, variables: Environment) -> Completed:
-    """Add what the environment provides. The file always wins."""
+    """Add what the environment provides. The file wins, but the environment alone can take texts out of all logs."""
     origins: dict[str, str] = {}
     providers = dict(config.providers)
     for name, provider in config.providers.items():
@@ -46,7 +49,8 @@ def complete(config: Config, known: KnownNames, variables: Environment) -> Compl
     if "default_model" in origins and default is not None and default.startswith(f"{GATEWAY}/"):
         # Clients may also ask for it by its own name, and find it in the list of models.
         models = {**models, default.removeprefix(f"{GATEWAY}/"): Model(target=default)}
-    return Completed(replace(config, providers=providers, models=models, default_model=default), origins)
+    log = _without_texts(config.log, variables, origins)
+    return Completed(replace(config, providers=providers, models=models, default_model=default, log=log), origins)
 
 
 def _find_implied(config: Config, known: KnownNames, variables: Environment) -> Iterator[str]:
@@ -151,6 +155,15 @@ def _default_model(
         return None
     origins["default_model"] = variables.origin(GATEWAY_MODEL)
     return name if named else f"{GATEWAY}/{name}"
+
+
+def _without_texts(log: Log, variables: Environment, origins: dict[str, str]) -> Log:
+    """LazyRouter's switch: with `0` no log holds texts, whatever the file says."""
+    if variables.values.get(LOG_CONTENT, "").strip().lower() not in _OFF:
+        return log
+    files = {"exchanges": log.exchanges, "provider_errors": log.provider_errors}
+    origins |= dict.fromkeys(["log.content", *[f"log.{name}.content" for name in files]], variables.origin(LOG_CONTENT))
+    return replace(log, content=False, **{name: replace(file, content=False) for name, file in files.items()})
 
 
 # Addresses and keys that are nowhere

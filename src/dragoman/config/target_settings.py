@@ -19,7 +19,10 @@ def settings_for(config: Config, found: ConfiguredTarget) -> Model:
     """The model's entry of the file, with what the file and its provider say where it does not."""
     provider, override = found.provider, _override(config, found.model)
     entry = found.entry or Model(target=found.target)
-    prefix: dict[str, RuleChoice] = {"model-prefix": "strip"} if entry.show_model_prefix else {}
+    is_shown = any(
+        one.show_model_prefix for one in config.models.values()
+    )  # a conversation may come from another model
+    prefix: dict[str, RuleChoice] = {"model-prefix": "strip"} if is_shown else {}
     return replace(
         entry,
         options=merge(override.options, entry.options),

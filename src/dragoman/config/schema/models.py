@@ -194,7 +194,10 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = ()
     show_model_prefix: Annotated[
         bool,
-        Meta(description="Begin each answer with `[PROVIDER/MODEL] `. The prefix is taken off the history again."),
+        Meta(
+            description="Begin each answer with `[PROVIDER/MODEL] `. The prefix is taken off the history again, for "
+            "every model."
+        ),
     ] = False
 
 

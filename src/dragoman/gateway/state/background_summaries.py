@@ -74,7 +74,8 @@ async def _summarise(services: Services, job: _SummaryJob) -> None:
             await services.exchange_state.keep_summary(caller.name, task.key, PrefixSummary(text, task.count))
             return
     services.conversations.summaries.breaker.failed(policy.model)
-    line = {"event": "summary", "model": policy.model, "warning": "no summary was made; the history stays whole"}
+    warning = "no summary was made; the history stays whole"
+    line = {"event": "summary", "key": caller.name, "model": policy.model, "failed": True, "warning": warning}
     services.records.lines.add(LogLevel.WARNING, line)
 
 
