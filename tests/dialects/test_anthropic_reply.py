@@ -137,6 +137,20 @@ def test_tokens_of_a_summary_are_booked_though_the_counts_leave_them_out(client:
         assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (203040, 4500)
 
 
+def test_tokens_of_advice_are_told_apart_by_their_model() -> None:
+    """As recorded: Anthropic's advisor is another model, and has its own price."""
+    advice = {"type": "advisor_message", "model": "claude-opus-4-8", "input_tokens": 2518, "output_tokens": 22}
+    own = {"type": "message", "input_tokens": 1128, "output_tokens": 110}
+    usage = {"input_tokens": 2390, "output_tokens": 121, "iterations": [own, advice, {**advice, "model": None}]}
+    reply = collect(parse_answer(orjson.dumps({"id": "m", "content": [], "usage": usage})))
+    assert isinstance(reply, Reply)
+    assert reply.usage is not None
+    assert (reply.usage.input, reply.usage.output) == (2390, 121)
+    assert reply.usage.others == (("claude-opus-4-8", Usage(input=2518, output=22)),)
+    written = orjson.loads(render_answer(reply, ANSWERING))["usage"]
+    assert {key: written[key] for key in usage} == usage
+
+
 @pytest.mark.parametrize("rounds", [7, [7, {}], [{"type": "compaction", "input_tokens": -5, "output_tokens": "many"}]])
 def test_rounds_that_nobody_can_read_change_no_count(rounds: object) -> None:
     reply = collect(

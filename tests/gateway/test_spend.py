@@ -53,6 +53,7 @@ def running(
 ) -> Iterator[Running]:
     models: dict[str, Any] = {name: {"target": f"{name}/{model}"} for name, (_, model) in HOMES.items()}
     models["hourly"] = {"target": "hours/claude-sonnet-4-5"}
+    models["rounds"] = {"target": "hours/claude-sonnet-4-5", "price": {"input": 1, "output": 2}}
     models["own"] = {"target": "plain/house-model", "price": {"input": 100, "output": 200, "cached": 10}}
     models["unknown"] = {"target": "plain/house-model"}
     models["cheap-gpt"] = {"target": "gpt/gpt-4o", "price": {"input": 1, "output": 1}}
@@ -131,6 +132,34 @@ def test_a_cache_that_is_kept_for_an_hour_costs_more(running: Running, plain: Up
     wait_for(lambda: running.busy() == (0, 0))
     # 500 at 3, 4000 read at 0.30, 1000 written at 3.75, 2000 for an hour at 6, 100 out at 15
     assert running.entry(answer).cost == pytest.approx(0.01995)
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_rounds_that_the_counts_leave_out_are_paid_for(
+    running: Running, plain: Upstream, dialect: str, stream: bool
+) -> None:
+    """A summary by the same model, and the advice of another one at its own price."""
+    rounds = [
+        {"type": "compaction", "input_tokens": 180_000, "output_tokens": 3500},
+        {"type": "message", "input_tokens": 23_000, "output_tokens": 1000},
+        {"type": "advisor_message", "model": "claude-opus-4-8", "input_tokens": 2000, "output_tokens": 20},
+    ]
+    message = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+        "content": [{"type": "text", "text": "Good."}], "stop_reason": "end_turn", "stop_sequence": None,
+        "usage": {"input_tokens": 23_000, "output_tokens": 1000, "iterations": rounds},
+    }  # fmt: skip
+    lines = write_events(stream_message(message))
+    plain.answer = lambda seen: (200, lines if stream else message)
+    answer = ask(running, dialect, "rounds", stream=stream)
+    plain.answer = lambda seen: None
+    assert answer.status_code == 200
+    wait_for(lambda: running.busy() == (0, 0))
+    entry = running.entry(answer)
+    assert (entry.input_tokens, entry.output_tokens) == (203_000, 4500)
+    # 203,000 at 1 and 4500 at 2 as the file has it, 2000 at 5 and 20 at 25 as published, all by a million
+    assert entry.cost == pytest.approx(0.203 + 0.009 + 0.01 + 0.0005)
 
 
 def test_the_price_of_the_file_wins_over_the_published_one(running: Running) -> None:

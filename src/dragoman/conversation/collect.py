@@ -77,6 +77,7 @@ def merge_usage(before: Usage | None, after: Usage) -> Usage:
         kept_long=after.kept_long or before.kept_long,
         kept_short=after.kept_short or before.kept_short,
         audio=after.audio or before.audio,
+        others=after.others or before.others,
     )
 
 

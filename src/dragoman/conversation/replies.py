@@ -73,6 +73,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """Those of `cache_written` of which the provider says that they are kept as long as usual."""
     audio: int = 0
     """Those of `input` that are sound, and did not come from the cache."""
+    others: tuple[tuple[str, Usage], ...] = ()
+    """What other models took that the answer asked for advice, by their names. It is not among these tokens."""
 
     @property
     def total(self) -> int:
@@ -85,7 +87,8 @@ def sum_usage(usages: Iterable[Usage]) -> Usage:
     if len(found) == 1:
         return found[0]
     names = ("input", "output", "cached", "cache_written", "reasoning", "kept_long", "kept_short", "audio")
-    return Usage(**{name: sum(getattr(usage, name) for usage in found) for name in names})
+    others = tuple([one for usage in found for one in usage.others])
+    return Usage(**{name: sum(getattr(usage, name) for usage in found) for name in names}, others=others)
 
 
 class Choice(msgspec.Struct, frozen=True, repr_omit_defaults=True):

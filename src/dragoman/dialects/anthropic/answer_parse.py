@@ -343,6 +343,7 @@ _INPUT, _OUTPUT = "input_tokens", "output_tokens"
 _WRITTEN, _READ = "cache_creation_input_tokens", "cache_read_input_tokens"
 _COUNTS = frozenset({_INPUT, _OUTPUT, _WRITTEN, _READ})
 ROUNDS = "iterations"
+_CHARGED = (*sorted(_COUNTS), "cache_creation")
 MOST_MEMBERS = 64
 """Members of a usage, or of the end of a message, that may come in pieces."""
 SHORT, LONG = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
@@ -367,8 +368,9 @@ class UsageCounter(msgspec.Struct, eq=False):
 
     def usage(self) -> Usage:
         fields = self._fields
+        others: tuple[tuple[str, Usage], ...] = ()
         if ROUNDS in fields:
-            fields = fields | count_with_compactions(fields, fields[ROUNDS])
+            fields, others = fields | count_with_compactions(fields, fields[ROUNDS]), _find_advisors(fields[ROUNDS])
         written, cached = token_count(fields.get(_WRITTEN)), token_count(fields.get(_READ))
         details = fields.get("output_tokens_details")
         reasoning = token_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
@@ -383,7 +385,16 @@ class UsageCounter(msgspec.Struct, eq=False):
             extras=Extras(NAME, extras) if extras else None,
             kept_long=_count_kept(created, LONG, written) if written else 0,
             kept_short=_count_kept(created, SHORT, written) if written else 0,
+            others=others,
         )
+
+
+def _find_advisors(rounds: Any) -> tuple[tuple[str, Usage], ...]:
+    """What models took that gave advice during the answer. Each is charged at its own price."""
+    listed = rounds if isinstance(rounds, list) else []
+    found = [one for one in listed if isinstance(one, dict) and one.get("type") == "advisor_message"]
+    counted = [(one.get("model"), {key: one[key] for key in _CHARGED if key in one}) for one in found]
+    return tuple([(name, UsageCounter(counts).usage()) for name, counts in counted if isinstance(name, str)])
 
 
 def count_with_compactions(counts: Mapping[str, Any], rounds: Any, sign: int = 1) -> dict[str, int]:

@@ -28,6 +28,7 @@ from dragoman.gateway.models.routed_request import RoutedRequest
 from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.records.store_spans import take_calls
+from dragoman.profiles.prices import find_price
 from dragoman.store.clock import Clocks
 from dragoman.store.journals.exchange_log import ExchangeLine
 from dragoman.store.journals.redaction import Redactor
@@ -41,6 +42,7 @@ LONGEST_NAME = 200
 """Of a model that a client made up, this much is written down."""
 LONGEST_ERROR = 8192
 """Of what a provider says this much is written down."""
+_MOST_ADVISORS = 1000
 LONGEST_CONTENT = 64 * 1024
 """Of a body this much is in the log, if it holds conversations."""
 
@@ -54,10 +56,18 @@ def find_cost(exchange: Exchange[HttpDestination], spent: Spent) -> Cost | None:
     reported = exchange.cost
     if reported is not None:
         return Cost(reported + tools, reported=not tools)
-    price = exchange.destination.price if exchange.destination is not None else None
-    if price is None or not spent.usage.total:
+    destination = exchange.destination
+    price = destination.price if destination is not None else None
+    if destination is None or price is None or not spent.usage.total:
         return Cost(tools) if tools else None
-    return Cost(price.cost(spent.usage) + tools)
+    advice = _price_advice(destination.target.profile.name, spent.usage) if spent.usage.others else 0.0
+    return Cost(price.cost(spent.usage) + advice + tools)
+
+
+def _price_advice(profile: str, usage: Usage) -> float:
+    """What other models cost that took part in an answer, as far as their prices are known."""
+    priced = [(find_price(profile, name), taken) for name, taken in usage.others[:_MOST_ADVISORS]]
+    return sum([price.cost(taken) for price, taken in priced if price is not None])
 
 
 def record_request(records: Records, store: Store, clocks: Clocks, record: RequestRecord) -> None:
