@@ -79,6 +79,10 @@ EMAIL = {"type": "string", "format": "email", "pattern": r"^(?!\.)(?!.*\.\.)[a-z
 """What zod 4 makes of an address."""
 MAILED = {"type": "function", "function": {"name": "mail", "parameters": closed(EMAIL), "strict": False}}
 ADDRESSED = {"type": "json_schema", "json_schema": {"name": "x", "schema": closed(EMAIL), "strict": True}}
+ARTIFACT = {"type": "string", "pattern": r'^[^\p{Cc}\p{Cf}"\\./[\]]{1,200}$'}
+"""Of a tool of Claude Code 2.1.265."""
+SHOWING = {"type": "function", "function": {"name": "Artifact", "parameters": closed(ARTIFACT)}}
+LOOSE = {"type": "function", "strict": False}
 RESPONSES = ("openai-responses", "/responses")
 CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages")
 
@@ -93,6 +97,11 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         (CHAT, "openai/gpt-5.5", {"messages": [HI], "tools": [MAILED]}),
         (CHAT, "azure-openai/gpt-6-astra", {"messages": [HI], "tools": [MAILED]}),
         (CHAT, "openai/gpt-5.5", {"messages": [HI], "response_format": ADDRESSED}),
+        *(
+            (CHAT, target, {"messages": [HI], "tools": [SHOWING]})
+            for target in ("openai/gpt-5.6-luna", "deepseek/deepseek-v4-flash", "zai/glm-5.3")
+        ),
+        (RESPONSES, "openai-responses/gpt-6-astra", {"input": "Hi", "tools": [{**SHOWING["function"], **LOOSE}]}),
         (RESPONSES, "openai-responses/gpt-5.5", {"input": "Hi", "tools": [{**MAILED["function"], "type": "function"}]}),
         (CHAT, "openai/gpt-4o", {"messages": [HI, SPOKEN, HI]}),
         (CHAT, "azure-openai/gpt-4o", {"messages": [HI, SPOKEN, HI]}),

@@ -443,6 +443,27 @@ def test_a_pattern_that_is_not_read_is_said(case: str) -> None:
     assert outcome("openai-strict", source) == fitting
 
 
+UNCOMMON = {
+    r"^[^\p{Cc}\p{Zl}]+$": False,
+    r"\P{L}": False,
+    r"(?<year>\d{4})": False,
+    r"\cA": False,
+    r"\\p{Cc}": True,
+    r"\d\w\s\t\u00e4\x41\b(?P<year>a)[^\]]": True,
+    "^(?!a)": True,
+}
+
+
+@pytest.mark.parametrize("pattern", UNCOMMON)
+def test_a_pattern_that_javascript_alone_reads_is_said(pattern: str) -> None:
+    """https://github.com/anthropics/claude-code/issues/92964"""
+    kept, said = {**STR, "pattern": pattern}, {**STR, "description": f"Must match pattern {pattern}."}
+    for form in ("common-object", "anthropic-compatible"):
+        assert outcome(form, of(kept)) == of(kept if UNCOMMON[pattern] else said)
+    assert outcome("anthropic", of(kept)) == of(kept)
+    assert outcome("openai", of(kept)) == of(kept if UNCOMMON[pattern] and "(?!" not in pattern else said)
+
+
 def test_names_of_properties_that_look_around_are_said() -> None:
     odd = {"type": "object", "patternProperties": {"^(?!x)": STR}}
     assert "patternProperties" not in outcome("openai", of(odd))["properties"]["a"]

@@ -13,6 +13,7 @@ from typing import Any
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat.openai.request_types import bracketed, empty_array, too_long
 from dragoman.emulators.chat.openai.settings import lacks_json_word
+from dragoman.emulators.chat.openai.tools import find_odd_pattern
 from dragoman.emulators.chat.pairs import orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
@@ -154,6 +155,9 @@ def check_schemas(request: ReceivedRequest) -> None:
                 f"Invalid schema for function '{name}': schema must be a JSON Schema of 'type: \"object\"', got "
                 f"'type: {found}'."
             )
+        odd = find_odd_pattern(schema)
+        if odd is not None:  # https://github.com/anthropics/claude-code/issues/92964
+            raise refuse(f'Invalid schema for function \'{tool["function"]["name"]}\': "{odd}" is not a "regex"')
 
 
 def check_names(request: ReceivedRequest) -> None:

@@ -475,6 +475,7 @@ PROVIDERS: Mapping[str, CompatibleService] = {
             ),
             reported.refusing("Tool choice must be auto", reported.has_choice_of_glm),
             reported.refusing_stops("stop:最大只能有4个停止词", 4, code=1214),
+            reported.refusing("API 调用参数有误，请检查文档。", reported.has_odd_pattern, code=1210),
             reported.refusing_limits(
                 "max_tokens参数非法：限制数值范围[1,1024]", 1024, r"glm-4v(?:-flash|$)", code=1210
             ),

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.chat.openai.tools import strict_errors
+from dragoman.emulators.chat.openai.tools import find_odd_pattern, strict_errors
 from dragoman.emulators.chat.pairs import role
 from dragoman.emulators.chat.service import ChatRefusal, Check
 from dragoman.emulators.provider import ReceivedRequest
@@ -45,6 +45,12 @@ def refusing_stops(sentence: str, most: int, **more: Any) -> Check:
             raise ChatRefusal(400, sentence, **more)
 
     return check
+
+
+def has_odd_pattern(request: ReceivedRequest) -> bool:
+    """Z.AI: https://github.com/farion1231/cc-switch/issues/7236"""
+    schemas = [(tool.get("function") or {}).get("parameters") for tool in request.body.get("tools") or ()]
+    return any(find_odd_pattern(schema) is not None for schema in schemas)
 
 
 def refusing_limits(sentence: str, most: int, models: str, **more: Any) -> Check:

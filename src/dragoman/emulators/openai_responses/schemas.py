@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.chat.openai.request_types import wrong_type
-from dragoman.emulators.chat.openai.tools import LOOKAROUND, find_lookaround, strict_errors
+from dragoman.emulators.chat.openai.tools import LOOKAROUND, find_lookaround, find_odd_pattern, strict_errors
 from dragoman.emulators.openai_responses.refusals import ResponsesRefusal
 
 
@@ -27,6 +27,9 @@ def check_function(tool: dict[str, Any], at: str) -> None:
             where,
             "invalid_function_parameters",
         )
+    odd = find_odd_pattern(schema)
+    if odd is not None:
+        raise _invalid(subject, f"{odd!r} is not a 'regex'.", where, "invalid_function_parameters")
     if tool.get("strict"):
         check_strict(schema, subject, where, "invalid_function_parameters")
 

@@ -41,8 +41,9 @@ class Patterns(StrEnum):
     """Which regular expressions are read."""
 
     ANY = "any"
-    FORWARD = "forward"  # none that looks ahead or behind
-    REGULAR = "regular"  # nor one that refers back, or to the edge of a word
+    COMMON = "common"  # none with escapes and groups of JavaScript's alone, such as classes of Unicode
+    FORWARD = "forward"  # nor one that looks ahead or behind
+    REGULAR = "regular"  # none that looks around, refers back, or names the edge of a word
 
 
 ALL_UNIONS = frozenset({"anyOf", "oneOf", "allOf"})

@@ -14,6 +14,9 @@ ANYTHING = SchemaForm(foreign_refs=True, checked=False)
 # An object at the root and values of the right type: what any server that validates schemas asks for.
 OBJECT = SchemaForm(typing=Typing.ROOT, nullable=Nullable.TYPE_LIST)
 
+# The same for a target that reads each regular expression, but for JavaScript's own.
+COMMON_OBJECT = replace(OBJECT, patterns=Patterns.COMMON)
+
 # The same for a target that understands `nullable` too.
 NULLABLE_OBJECT = replace(OBJECT, nullable=Nullable.ANY)
 
@@ -92,6 +95,7 @@ ANTHROPIC_ANSWER = replace(
 
 ANTHROPIC_COMPATIBLE = replace(
     ANTHROPIC,
+    patterns=Patterns.COMMON,
     refused=frozenset({"default", "examples", "additionalProperties"}),
     empty_required=False,
     required_exist=True,
@@ -233,6 +237,7 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
     {
         "json-schema": ANYTHING,
         "object": OBJECT,
+        "common-object": COMMON_OBJECT,
         "nullable-object": NULLABLE_OBJECT,
         "openai": OPENAI,
         "openai-strict": OPENAI_STRICT,

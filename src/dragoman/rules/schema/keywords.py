@@ -49,13 +49,17 @@ def _is_unread(pattern: str, read: Patterns) -> bool:
     """Whether a regular expression has what the form does not read. What is escaped is only itself."""
     if read is Patterns.ANY:
         return False
-    bare = _ESCAPED.sub("", pattern)
-    return (_LOOKS_AROUND if read is Patterns.FORWARD else _IRREGULAR).search(bare) is not None
+    return _UNREAD[read].search(_ESCAPED.sub("", pattern)) is not None
 
 
 _ESCAPED = re.compile(r"\\[\\(]")
-_LOOKS_AROUND = re.compile(r"\(\?<?[=!]")
-_IRREGULAR = re.compile(r"\(\?<?[=!]|\\[1-9bBk]")
+_LOOKS_AROUND = r"\(\?<?[=!]"
+_UNCOMMON = r"\\(?![abBdDsSwWAZfnrtvxuUN])[a-zA-Z]|\(\?<[a-zA-Z]"
+_UNREAD = {
+    Patterns.COMMON: re.compile(_UNCOMMON),
+    Patterns.FORWARD: re.compile(f"{_LOOKS_AROUND}|{_UNCOMMON}"),
+    Patterns.REGULAR: re.compile(rf"{_LOOKS_AROUND}|\\[1-9bBk]"),
+}
 
 
 def _loss(key: str, *, worded: bool, value: object) -> Loses:

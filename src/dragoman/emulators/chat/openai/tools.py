@@ -64,6 +64,9 @@ def schema_errors(schema: dict[str, Any], strict: bool) -> Iterator[str]:
         yield from _keyword_errors(node)
         if node.get("type") == "array" and "items" not in node:
             yield f"In context={where!r}, array schema missing items."
+    odd = find_odd_pattern(schema)
+    if odd is not None:
+        yield f"{odd!r} is not a 'regex'."
 
 
 def strict_errors(schema: dict[str, Any]) -> Iterator[str]:
@@ -129,6 +132,18 @@ def find_lookaround(schema: Any) -> str | None:
         pattern = node.get("pattern")
         if isinstance(pattern, str) and _LOOKS_AROUND.search(re.sub(r"\\[\\(]", "", pattern)):
             return ".".join(("$", *where, "pattern"))
+    return None
+
+
+def find_odd_pattern(schema: Any) -> str | None:
+    """A pattern that is none for a validator written in Python: https://github.com/raine/claude-code-proxy/issues/141"""
+    for _, node in _nodes(schema, ()):
+        pattern = node.get("pattern")
+        if isinstance(pattern, str):
+            try:
+                re.compile(pattern)
+            except (re.error, RecursionError, OverflowError):
+                return pattern
     return None
 
 
