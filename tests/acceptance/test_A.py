@@ -11,6 +11,7 @@ from tests.acceptance.asking import (
     GEMINI,
     NATIVE,
     OPENAI,
+    PROXY,
     STRICT,
     Wire,
     answered,
@@ -94,6 +95,18 @@ def test_A8_a_note_stays_before_its_calls(target: str) -> None:
     at = next(place for place, one in enumerate(messages) if one.get("tool_calls"))
     assert messages[at - 1]["content"] in ("retry", "[System] retry")
     assert (messages[at + 1]["role"], messages[at + 1]["tool_call_id"]) == ("tool", messages[at]["tool_calls"][0]["id"])
+
+
+@pytest.mark.parametrize("target", [GEMINI, NATIVE, PROXY, "gemini-openai/gemini-2.5-flash", "vertex/gemini-2.5-flash"])
+@pytest.mark.parametrize("turns", [[says("assistant", "a")], [called(), answered()]], ids=["a thought", "a call"])
+def test_A3_a_conversation_without_a_user_gets_one_made_up_turn(target: str, turns: list[Wire]) -> None:
+    """The turn that opens it is one of the user's: nothing is appended, least of all to the result of a call."""
+    adapted = sent(ask(says("system", "S"), says("system", "T"), *turns), target)
+    assert [change.rule for change in adapted.changes if change.at != "/tools" and change.kind == "synthetic"] == [
+        "leading-assistant"
+    ]
+    assert "[autonomous processing]" in adapted.body.decode()
+    assert "Please continue." not in adapted.body.decode()
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
         "flat_tools",
         "blank_remainder",
     ),
-    # Turns that a target demands are added, and one that it refuses at the end does not stay the last.
-    "turns": ("no_user_turn", "leading_assistant", "trailing_assistant", "json_word", "user_after_tool"),
+    # Turns that a target demands are added, and one that it refuses at the end does not stay the last. A turn that
+    # opens the conversation is the user's, so it comes before the search for one.
+    "turns": ("leading_assistant", "no_user_turn", "trailing_assistant", "json_word", "user_after_tool"),
     # Every turn is there: merge what may not stand side by side, and give each its form.
     "shape": (
         "repeated_role",
