@@ -209,12 +209,18 @@ def test_a_template_is_run_instead_of_asking(tmp_path: Path) -> None:
     assert evidence["system_place"].says == "System message must be at the beginning."
 
 
+def test_a_server_without_a_template_is_told_from_none() -> None:
+    with emulator("openai") as server:
+        ran = CliRunner().invoke(cli, ["probe", "--server", server.url], prog_name="dragoman")
+    assert "the server tells no Jinja template at /props or /api/show" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         ((), "give one of URL, TARGET, --template and --server"),
         (("http://127.0.0.1:9", "--server", "http://127.0.0.1:9"), "give one of"),
-        (("--server", "http://127.0.0.1:9"), "tells no Jinja template"),
+        (("--server", "http://127.0.0.1:9"), "http://127.0.0.1:9: it cannot be reached"),
         (("--template", "nowhere.jinja"), "cannot be read"),
     ],
 )

@@ -120,6 +120,13 @@ def test_an_admin_key_is_not_taken_for_the_name_to_forget(tmp_path: Path) -> Non
     assert run("forget", *configured(tmp_path, None), "--key", "anna", "--yes").output.endswith(NOTHING_KEPT)
 
 
+@pytest.mark.parametrize("key", ["dm-…", "dm-1\n"])
+def test_a_key_that_no_header_can_carry_is_told(key: str) -> None:
+    asked = run("requests", "--url", "http://127.0.0.1:9", "--key", key)
+    assert asked.exit_code == 2
+    assert "the admin key: contains characters that a header cannot carry" in asked.stderr
+
+
 @pytest.mark.parametrize("command", ["requests", "lessons", "usage"])
 def test_a_store_that_nobody_has_made_is_told_from_an_empty_one(tmp_path: Path, command: str) -> None:
     (tmp_path / "dragoman.yaml").write_text("server: {port: 0}\n")

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from dragoman.cli.inputs.given_config import Command, GivenConfig, config_options
 from dragoman.cli.output.console import print_note
+from dragoman.config.sendable import key_fault
 from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.errors import OptionError
 from dragoman.store.location import store_file
@@ -113,6 +114,8 @@ def state_options(command: Command) -> Command:
 def _call(url: str, key: str | None, method: str, path: str, query: Mapping[str, str]) -> bytes:
     if not url.startswith(("http://", "https://")):
         raise OptionError("must begin with http:// or https://", at="--url", hint=f"write http://{url}")
+    if key and (fault := key_fault(key)) is not None:
+        raise OptionError(fault, at="the admin key")
     place = url.rstrip("/").removesuffix("/v1") + path
     headers = {"authorization": f"Bearer {key}"} if key else {}
     request = urllib.request.Request(  # noqa: S310 - the scheme was checked

@@ -29,6 +29,7 @@ from dragoman.probe.live.budget import ProbeBudget
 from dragoman.store.contracts.leases import Leases
 from dragoman.store.contracts.lesson_records import LessonRecords
 from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.transport.failures import ConnectFailed
 from dragoman.upstream.transport.transport import Transport
 
 if TYPE_CHECKING:
@@ -130,8 +131,11 @@ class ServerProbes(msgspec.Struct, eq=False):
             return None
         from dragoman.probe.live.server_template import find_template
 
-        headers, transport = self.sign(destination), self.connect(destination)
-        return await find_template(destination.base_url, destination.target.model, headers, transport, _FIND_SECONDS)
+        url, model = destination.base_url, destination.target.model
+        try:
+            return await find_template(url, model, self.sign(destination), self.connect(destination), _FIND_SECONDS)
+        except ConnectFailed:
+            return None
 
     async def _mark(self, destination: HttpDestination, template: str) -> str:
         """What tells one state of a server from another: its models, what it says about this one, and the template."""

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.errors import TemplateError
 from dragoman.probe.live.address import Headers
 from dragoman.probe.template.sources import TemplateSource, from_props, from_text
-from dragoman.upstream.transport.failures import TransportFailure
+from dragoman.upstream.transport.failures import ConnectFailed, TransportFailure
 from dragoman.upstream.transport.limits import Timeouts
 from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.transport import Transport
@@ -23,7 +23,8 @@ _TEMPLATE_KEY = "tokenizer.chat_template"
 async def find_template(
     url: str, model: str, headers: Headers, transport: Transport, seconds: float
 ) -> TemplateSource | None:
-    """The template of the model that runs at this address; None if the server does not tell it."""
+    """The template of the model that runs at this address; None if the server does not tell it. Raises ConnectFailed if
+    no server is there."""
     timeouts = Timeouts(connect=min(seconds, 10.0), first_byte=seconds, idle=seconds, total=seconds, queue=seconds)
     split = urlsplit(url)
     for outgoing in _requests(f"{split.scheme}://{split.netloc}", model, headers):
@@ -46,6 +47,8 @@ async def _fetch(outgoing: Outgoing, transport: Transport, timeouts: Timeouts) -
         async with incoming:
             content = await incoming.read(_LIMIT)
         answer = msgspec.json.decode(content) if incoming.status == 200 else None
+    except ConnectFailed:
+        raise
     except (TransportFailure, msgspec.DecodeError, RecursionError):
         return None
     return answer if isinstance(answer, dict) else None
