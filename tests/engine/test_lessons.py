@@ -57,6 +57,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 STRICT_TOOL: dict[str, Any] = {"type": "function", "function": {"name": "f", "strict": True}}
+DATED = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[a-b]+$"}}}
 LIMITED = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}
 UNTYPED: dict[str, Any] = {"type": "object", "properties": {"source": {"enum": ["a", "b"]}}}
 CUT: dict[str, Any] = {
@@ -795,6 +796,19 @@ CASES: dict[str, Case] = {
         lambda body: body["tools"][0]["function"]["parameters"]["properties"]["source"].get("type"),
         None,
         "string",
+    ),
+    "schema-grammar": Case(
+        (
+            "Failed to initialize samplers: failed to parse grammar",
+            'Engine protocol predict request returned 400: {"error":{"code":400,"message":"Failed to initialize '
+            'samplers: failed to parse grammar","type":"invalid_request_error"}}',
+            "error parsing grammar: unknown escape at",
+        ),
+        {"schema_form": "grammar-words", "format_schema_form": "grammar-words"},
+        {**PLAIN, "tools": [{"type": "function", "function": {"name": "f", "parameters": DATED}}]},
+        lambda body: body["tools"][0]["function"]["parameters"]["properties"]["a"],
+        {"type": "string", "pattern": "^[a-b]+$"},
+        {"type": "string", "description": "Must match pattern ^[a-b]+$."},
     ),
     "schema-limits": Case(
         (

@@ -98,6 +98,11 @@ CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages
         (CHAT, "azure-openai/gpt-6-astra", {"messages": [HI], "tools": [MAILED]}),
         (CHAT, "openai/gpt-5.5", {"messages": [HI], "response_format": ADDRESSED}),
         *(
+            (CHAT, f"{server}/gpt-oss-20b", {"messages": [HI], **asked})
+            for server in ("llamacpp", "lmstudio")
+            for asked in ({"tools": [MAILED]}, {"response_format": ADDRESSED})
+        ),
+        *(
             (CHAT, target, {"messages": [HI], "tools": [SHOWING]})
             for target in ("openai/gpt-5.6-luna", "deepseek/deepseek-v4-flash", "zai/glm-5.3")
         ),

@@ -183,7 +183,9 @@ def test_whole_schemas(case: str) -> None:
 
 def test_C13_parameters_that_are_no_object_become_an_empty_one() -> None:
     odd = (None, True, [], "string", 3, {"type": "string"}, {"type": "array", "items": {}})
-    answers = {"json-schema", *(name for name in FORMS if name.endswith("-answer"))} - {"cohere-answer"}
+    answers = {"json-schema", "grammar", "grammar-words", *(name for name in FORMS if name.endswith("-answer"))} - {
+        "cohere-answer"
+    }
     assert not offenders(check_empty, product(odd, sorted(FORMS.keys() - answers)))
 
 
@@ -438,6 +440,8 @@ def test_a_pattern_that_is_not_read_is_said(case: str) -> None:
     assert outcome("openai", of(kept)) == of(kept if forward else said)
     assert outcome("anthropic-answer", of(kept)) == of(kept if regular else said)
     assert outcome("anthropic", of(kept)) == of(kept)
+    assert outcome("grammar", of(kept)) == of(kept if regular else said)
+    assert outcome("grammar-words", of({**kept, "format": "x"}))["properties"]["a"].keys() == {"type", "description"}
     source = of(kept, required=["a"], additionalProperties=False)
     fitting = of(kept if forward else said, required=["a"], additionalProperties=False)
     assert outcome("openai-strict", source) == fitting

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.chat.answers import AnswerStyle, cached_usage
+from dragoman.emulators.chat.openai.tools import find_lookaround
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, fits, sounds
 from dragoman.emulators.ollama.models import capabilities, full_name, never_thinks
 from dragoman.emulators.provider import FaultKind, ReceivedRequest
@@ -384,6 +385,16 @@ def _check_ollama_abilities(body: dict[str, Any], model: str) -> None:
 _WITHOUT_LEVELS = re.compile(r"qwen3|deepseek-r1|deepseek-v3\.1|magistral", re.IGNORECASE)
 
 
+def _refuse_grammars(request: ReceivedRequest) -> None:
+    """Schemas that llama.cpp can make no grammar of: https://github.com/lidge-jun/opencodex/issues/2135"""
+    body = request.body
+    functions = [tool.get("function") or {} for tool in body.get("tools") or () if isinstance(tool, dict)]
+    wanted = body.get("response_format") if isinstance(body.get("response_format"), dict) else {}
+    schemas = [*(one.get("parameters") for one in functions), (wanted.get("json_schema") or {}).get("schema")]
+    if any(find_lookaround(schema) is not None for schema in schemas):
+        raise ChatRefusal(400, "Failed to initialize samplers: failed to parse grammar")
+
+
 # LM Studio
 
 
@@ -408,7 +419,7 @@ def _context_fault(sentence: str) -> dict[FaultKind, ChatRefusal]:
 SERVERS: Mapping[str, ChatService] = {
     "plain": ChatService(checks=(check_messages,), example_model="local-model"),
     "llamacpp": ChatService(
-        checks=(check_messages, _check_llamacpp_messages, _check_llamacpp_settings),
+        checks=(check_messages, _check_llamacpp_messages, _check_llamacpp_settings, _refuse_grammars),
         render_error=_render_llamacpp_error,
         style=AnswerStyle(
             call_id=lambda seed, index: make_id("", 32, seed, index),
@@ -487,7 +498,7 @@ SERVERS: Mapping[str, ChatService] = {
         example_model="qwen3:8b",
     ),
     "lmstudio": ChatService(
-        checks=(check_messages, _check_lmstudio_settings, _refuse_shown_results),
+        checks=(check_messages, _check_lmstudio_settings, _refuse_shown_results, _refuse_grammars),
         render_error=_render_plain_error,
         style=AnswerStyle(reasoning_field="reasoning_content"),
         faults=_context_fault("tokens to keep from the initial prompt is greater than the context length"),

@@ -437,6 +437,12 @@ def openai_schema(refusal: Recognised) -> Patch | None:
     return None if known else {"schema_form": "openai", "format_schema_form": "openai"}
 
 
+def words_for_grammar(refusal: Recognised) -> Patch | None:
+    """A server that makes a grammar of the schemas, and fails on one of them. It does not say on which."""
+    form = {"schema_form": "grammar-words", "format_schema_form": "grammar-words"}
+    return None if refusal.facts.schema_form == form["schema_form"] else form
+
+
 def limited_schema(refusal: Recognised) -> Patch | None:
     """Claude's words for limits in the schema of an answer, from whoever passes them on."""
     known = refusal.facts.format_schema_form != "json-schema"

@@ -371,6 +371,11 @@ LESSONS: tuple[Lesson, ...] = (
         fixed(schema_form="moonshot", format_schema_form="moonshot"),
     ),
     _lesson(
+        "schema-grammar",
+        r"failed to parse grammar|error parsing grammar",
+        corrections.words_for_grammar,
+    ),
+    _lesson(
         "schema-limits",
         r"schema: for '[a-z]{1,20}' type, (?:propert(?:y|ies) .{1,200}? not supported|"
         r"'minitems' values other than 0 or 1 are not supported)",

@@ -11,6 +11,12 @@ from .form import Nullable, Patterns, SchemaForm, Strictness, Typing
 
 ANYTHING = SchemaForm(foreign_refs=True, checked=False)
 
+# What is made a grammar of, as llama.cpp does, and the same without all that its compiler has failed on.
+GRAMMAR = replace(ANYTHING, patterns=Patterns.REGULAR)
+GRAMMAR_WORDS = replace(
+    ANYTHING, refused=frozenset({"pattern", "patternProperties", "format", "minLength", "maxLength"})
+)
+
 # An object at the root and values of the right type: what any server that validates schemas asks for.
 OBJECT = SchemaForm(typing=Typing.ROOT, nullable=Nullable.TYPE_LIST)
 
@@ -238,6 +244,8 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "json-schema": ANYTHING,
         "object": OBJECT,
         "common-object": COMMON_OBJECT,
+        "grammar": GRAMMAR,
+        "grammar-words": GRAMMAR_WORDS,
         "nullable-object": NULLABLE_OBJECT,
         "openai": OPENAI,
         "openai-strict": OPENAI_STRICT,
