@@ -392,6 +392,25 @@ UNTIDY = [
 ]
 
 
+def test_E17_every_line_about_a_request_has_its_id(tmp_path: Path) -> None:
+    """Also of those that lead nowhere, and of what a refusal teaches."""
+
+    def judge(seen: Seen) -> Answer | None:
+        return (400, refusal("Unknown parameter: 'odd'.")) if "odd" in seen.body else None
+
+    with served(tmp_path, judge) as (running, _):
+        told = [ask(running, odd=1), ask(running, stream=True), ask(running, model="nobody")]
+        told += [running.post("/v1/embeddings", {"model": "m", "input": "x"}), running.get("/v1/nowhere")]
+        told += [running.get("/v1/files"), running.post("/v1/messages", {"model": "m"})]
+        ids = {one.headers["x-dragoman-request-id"] for one in told}
+        wait_for(lambda: all(id in running.log.getvalue() for id in ids))
+        lines = [json.loads(line) for line in running.log.getvalue().splitlines()]
+    assert {"request", "provider-error", "lesson", "relay", "not-found", "not-served"} <= {
+        one["event"] for one in lines
+    }
+    assert [one for one in lines if one["event"] not in ("config", "listening") and one.get("id") not in ids] == []
+
+
 @pytest.mark.parametrize("profile", ["openrouter", "strict-template", "openai-compatible-strict"])
 def test_E18_streamed_and_whole_requests_are_repaired_alike(tmp_path: Path, profile: str) -> None:
     both = []

@@ -62,13 +62,18 @@ def _ask_named(found: Route) -> Endpoint:
 
 async def _refuse_unknown(request: ServedRequest, path: str) -> None:
     method = request.inbound.method
-    request.services.records.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path[:200], "method": method})
+    _note_path(request, "not-found", path)
     allowed = [one for one in _METHODS if _is_for(one, path, request)]
     if not allowed:
         raise nothing_at(path)
     named = ", ".join("GET, HEAD" if one == "GET" else one for one in allowed)
     what = f"{method} is not for {path[:200]}; use {named}"
     raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"), ((b"allow", named.encode()),))
+
+
+def _note_path(request: ServedRequest, event: str, path: str) -> None:
+    line = {"event": event, "id": request.outbound.id, "path": path[:200], "method": request.inbound.method}
+    request.services.records.lines.add(LogLevel.DEBUG, line)
 
 
 def _is_for(method: str, path: str, request: ServedRequest) -> bool:
@@ -89,15 +94,15 @@ def _is_posted(inbound: Inbound, path: str) -> bool:
 
 async def _refuse_unserved(request: ServedRequest, unserved: Unserved) -> None:
     """A path of a vendor's that is not served here, unless it is one of stored answers, and they are stored."""
-    services, inbound = request.services, request.inbound
+    config, inbound = request.services.live.config, request.inbound
     vendor, template = unserved.dialect, unserved.path.path
-    if stored_answers.is_served(services.live.config, vendor, template):
+    if stored_answers.is_served(config, vendor, template):
         await stored_answers.serve_stored_answer(request, vendor, template)
         return
-    if conversations.is_served(services.live.config, vendor, template):
+    if conversations.is_served(config, vendor, template):
         await conversations.conversation(request, vendor, template)
         return
-    services.records.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
+    _note_path(request, "not-served", inbound.path)
     raise Refused(not_served(inbound.method, unserved), _NO_RETRY)
 
 

@@ -35,8 +35,8 @@ _MOST_COUNTED, _ONE_IN = 4096, 256
 class StoredState(Generic[D]):
     """Lessons and kept state, in the store."""
 
-    def __init__(self, store: Store, tell: Callable[[D, Learnt], None]) -> None:
-        """`tell` is called with every lesson that is learnt."""
+    def __init__(self, store: Store, tell: Callable[[D, Learnt, str], None]) -> None:
+        """`tell` is called with every lesson that is learnt, and the id of the request that taught it."""
         self._vault = store.vault
         self._lessons = store.lessons
         self._summaries = store.summaries
@@ -62,7 +62,7 @@ class StoredState(Generic[D]):
         name, known = destination.name, self._lessons.find(destination.name)
         for record in remember(known, learnt, target=name, caller=caller, request_id=request_id, now=time.time()):
             await self._lessons.put(record)
-        self._tell(destination, learnt)
+        self._tell(destination, learnt, request_id)
 
     async def recall(self, caller: str, wanted: Recall) -> Recalled:
         """What was kept for this caller."""

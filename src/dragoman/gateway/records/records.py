@@ -99,10 +99,10 @@ class Records:
             line = {"event": "provider-error", "id": exchange.context.id, "target": target}
             self.lines.add(LogLevel.WARNING, {**line, "status": failure.status, "error": error})
 
-    def note_lesson(self, destination: HttpDestination, learnt: Learnt) -> None:
+    def note_lesson(self, destination: HttpDestination, learnt: Learnt, request_id: str) -> None:
         self.metrics.learnt(destination.name, learnt.lesson)
-        line = {"event": "lesson", "target": destination.name, "lesson": learnt.lesson, "facts": learnt.facts}
-        self.lines.add(LogLevel.WARNING, {**line, "tentative": learnt.tentative})
+        line = {"event": "lesson", "id": request_id, "target": destination.name, "lesson": learnt.lesson}
+        self.lines.add(LogLevel.WARNING, {**line, "facts": learnt.facts, "tentative": learnt.tentative})
 
 
 def _with_place(failure: Failure) -> str:

@@ -38,6 +38,8 @@ class _SummaryJob(msgspec.Struct, frozen=True):
     caller: Caller
     credential: CallerCredential | None
     """With which the provider is asked, if the caller brought one."""
+    request_id: str
+    """Of the request beside which it is made."""
 
 
 async def begin_summary(services: Services, caller: Caller, dispatch: Dispatch, policy: CompactPolicy) -> None:
@@ -51,7 +53,7 @@ async def begin_summary(services: Services, caller: Caller, dispatch: Dispatch, 
         return
     task = await dispatch.work.run(partial(task_for, exchange.ask.conversation, policy, exchange.visit.summary))
     if task is not None and await dispatch.work.run(partial(_pays, services, exchange, task, policy.model)):
-        job = _SummaryJob(task, policy, caller, dispatch.credential)
+        job = _SummaryJob(task, policy, caller, dispatch.credential, exchange.context.id)
         services.conversations.summaries.start(task.key, lambda: _summarise(services, job))
 
 
@@ -67,7 +69,8 @@ async def _summarise(services: Services, job: _SummaryJob) -> None:
         try:
             text = await _summary(services, job, shrink)
         except Refused as refused:  # one caller's empty budget says nothing about the model
-            services.records.lines.add(LogLevel.INFO, {"event": "summary", "key": caller.name, "skipped": str(refused)})
+            skipped = {"event": "summary", "id": job.request_id, "key": caller.name, "skipped": str(refused)}
+            services.records.lines.add(LogLevel.INFO, skipped)
             return
         if text:
             services.conversations.summaries.breaker.succeeded(policy.model)
@@ -75,8 +78,8 @@ async def _summarise(services: Services, job: _SummaryJob) -> None:
             return
     services.conversations.summaries.breaker.failed(policy.model)
     warning = "no summary was made; the history stays whole"
-    line = {"event": "summary", "key": caller.name, "model": policy.model, "failed": True, "warning": warning}
-    services.records.lines.add(LogLevel.WARNING, line)
+    line = {"event": "summary", "id": job.request_id, "key": caller.name, "model": policy.model}
+    services.records.lines.add(LogLevel.WARNING, {**line, "failed": True, "warning": warning})
 
 
 async def _summary(services: Services, job: _SummaryJob, shrink: int) -> str | None:
