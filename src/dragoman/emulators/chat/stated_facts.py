@@ -176,9 +176,10 @@ def _part_faults(facts: StatedFacts, part: dict[str, Any]) -> Iterator[str]:
     medium = _MEDIA.get(kind)
     if medium is not None and not _takes_medium(facts, medium, kind):
         yield f"unsupported part '{kind}'"
+    known = _PART_KEYS | {facts.entry("title_fields", str(medium)) or "type"}
     for key in part:
         wanted = (_OWN_KEYS[key],) if key in _OWN_KEYS else ("part_fields", "unknown_fields")
-        if key not in _PART_KEYS and any(map(facts.refuses, wanted)):
+        if key not in known and any(map(facts.refuses, wanted)):
             yield f"unknown field '{key}'"
 
 
