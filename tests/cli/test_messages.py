@@ -159,6 +159,8 @@ def test_the_near_rule_comes_first(args: tuple[str, ...]) -> None:
         (("explain", "nothing"), "(write PROFILE/MODEL, as in"),
         (("explain", "anthropc/x"), 'no profile is called "anthropc". Did you mean "anthropic"? Known: '),
         (("serv",), 'no command is called "serv". Did you mean "serve"? Known: '),
+        (("help",), 'no command is called "help". Did you mean "--help"? Known: '),
+        (("version",), 'no command is called "version". Did you mean "--version"? Known: '),
         (("completion",), "Choose from: bash, zsh, fish (see"),
     ],
 )

@@ -130,7 +130,7 @@ REFUSED = [
     (["--host", "0.0.0.0"], "", "there are no keys"),
     (["--host", "no.such.invalid"], "keys: {k: {sha256: '%s'}}" % ("a" * 64), "(choose another with --host)"),
     (["--workers", "2"], "providers: {openai: {api_key: k}}\nstore: {kind: memory}", "Remove store.kind: memory"),
-    (["--workers", "2"], "max_loss: content", "the emulators work with one worker only"),
+    (["--workers", "2"], "max_loss: content", "one worker only (set a key such as ANTHROPIC_API_KEY, or "),
     ([], "providers: {fast: {profile: gemni}}", 'Did you mean "gemini"?'),
     ([], "modles: {}", "modles is not a known key"),
     (["-c", "dragoman.yaml"], "# nothing\n", "dragoman.yaml: is empty"),

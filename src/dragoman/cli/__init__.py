@@ -76,7 +76,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
-            raise click.UsageError(f'no command is called "{args[0]}". {near_match(args[0], self.list_commands(ctx))}')
+            known = (*self.list_commands(ctx), "--help", "--version")
+            raise click.UsageError(f'no command is called "{args[0]}". {near_match(args[0], known)}')
         return super().resolve_command(ctx, args)
 
     def main(  # type: ignore[override]

@@ -186,7 +186,8 @@ def _with_options(loaded: Loaded, options: ServeOptions) -> Loaded:
 
 def _with_emulators(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
     if loaded.config.server.workers > 1:
-        raise ServeError("there is no provider, and the emulators work with one worker only")
+        hint = "set a key such as ANTHROPIC_API_KEY, or leave out --workers"
+        raise ServeError("there is no provider, and the emulators work with one worker only", hint=hint)
     from dragoman.emulation.emulator_fallback import NOTICE, EmulatorFallback
 
     try:
