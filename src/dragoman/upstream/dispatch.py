@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from random import random
 from time import monotonic, perf_counter
@@ -87,6 +88,8 @@ if TYPE_CHECKING:
 NO_USAGE = Usage()
 HELD_SECONDS = 10.0
 """So long the head of a stream is held at most, while the next target may still be asked."""
+_LONGEST_END = 1.0
+"""So long an answer that is over waits for the end of its connection. A few servers leave it open."""
 TOO_MANY_ESCAPES = "the provider's answer holds more escapes than an answer may (limits.escapes)"
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
 _PIECES, _WHOLE = Reading.PIECES, Reading.WHOLE
@@ -243,25 +246,31 @@ class Dispatch(Struct, eq=False):
             if opened.first:
                 yield opened.first
             try:
-                async for chunk in incoming:
-                    size = len(chunk)
-                    held += size
-                    seen += size
-                    if mark and chunk.find(mark) >= 0:
-                        self.exchange.note_provider_changes(chunk)
-                    if tail is not None:
-                        tail += chunk
-                        if len(tail) > 2 * LARGE:  # seldom, since each time costs a copy
-                            del tail[:-LARGE]
-                    out = feed(chunk) if held <= LARGE else await self.work.run_to_end(partial(feed, chunk))
-                    if out:
-                        if translation.settled and not settled:
-                            settled = True
-                            await self._stream_ended()
-                        held = 0
-                        yield out
-                    if translation.failure is not None:
-                        break
+                if not translation.ended:
+                    async for chunk in incoming:
+                        size = len(chunk)
+                        held += size
+                        seen += size
+                        if mark and chunk.find(mark) >= 0:
+                            self.exchange.note_provider_changes(chunk)
+                        if tail is not None:
+                            tail += chunk
+                            if len(tail) > 2 * LARGE:  # seldom, since each time costs a copy
+                                del tail[:-LARGE]
+                        out = feed(chunk) if held <= LARGE else await self.work.run_to_end(partial(feed, chunk))
+                        if out:
+                            if translation.settled and not settled:
+                                settled = True
+                                await self._stream_ended()
+                            held = 0
+                            yield out
+                        if translation.failure is not None or translation.ended:
+                            break
+                if translation.ended:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_LONGEST_END):  # what ends with its answer is used again
+                            async for _ in incoming:
+                                pass
                 last = b"" if opened.over else await self._read(seen, translation.close)
             except TransportFailure as fault:
                 last = translation.fail(transport_failure(fault, destination.name))
