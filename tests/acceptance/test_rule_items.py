@@ -294,6 +294,9 @@ def test_C22_both_names_of_the_limit_are_one_value(tmp_path: Path) -> None:
     assert sent(both, "openai/gpt-5").json.get("max_completion_tokens") == 7
     assert "max_tokens" not in sent(both, "openai/gpt-5").json
     assert sent(both, CLAUDE).json["max_tokens"] == 7
+    for target in (CLAUDE, NATIVE, "mistral/mistral-large-latest"):
+        again = [change for change in sent(both, target, max_loss="nothing").changes if change.kind == "repair"]
+        assert [(change.at, change.loses) for change in again] in ([], [("/max_completion_tokens", "nothing")])
 
     def judge(seen: Seen) -> Answer | None:
         limited = "max_tokens" in seen.body or "max_completion_tokens" in seen.body

@@ -77,8 +77,11 @@ def stays_home(name: str, value: Json, facts: Facts) -> bool:
     return (checks and is_foreign(name, facts)) or not is_sent(name, value, facts.dialect, facts)
 
 
-def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
-    """The fields that go to this target. Raises Unrepresentable for one that stands for turns of the conversation."""
+def leave_out_refused(
+    extras: Extras | None, facts: Facts, notes: list[Note], limit: int | None = None
+) -> Extras | None:
+    """The fields that go to this target. Raises Unrepresentable for one that stands for turns of the conversation.
+    `limit`: the token limit, which a client may give under both of its names."""
     if extras is None:
         return None
     shared = facts.shared_settings.get(extras.dialect)
@@ -86,7 +89,7 @@ def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) ->
         extras, kept = _split_shared(extras, shared, facts, notes)
         if extras is None:
             return kept
-        leave_out_refused(extras, replace(facts, shared_settings={}), notes)
+        leave_out_refused(extras, replace(facts, shared_settings={}), notes, limit)
         return kept
     fields = {name: value for name, value in extras.fields.items() if is_sent(name, value, extras.dialect, facts)}
     for name in extras.fields.keys() - fields.keys():
@@ -95,11 +98,15 @@ def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) ->
                 f"{name} stands for turns that only its provider holds", key=name, hint=STATEFUL[name]
             )
     notes += [
-        Note(f"left out {name}", key=name.replace(".", "/"), loses=lost_with(name, value), before=value)
+        Note(f"left out {name}", key=name.replace(".", "/"), loses=_lost(name, value, limit), before=value)
         for name, value in extras.fields.items()
         if name not in fields
     ]
     return extras.only(fields)
+
+
+def _lost(name: str, value: Json, limit: int | None) -> Loss:
+    return Loss.NOTHING if name in _LIMITS and value == str(limit).encode() else lost_with(name, value)
 
 
 def _split_shared(

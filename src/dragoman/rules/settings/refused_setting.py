@@ -49,8 +49,9 @@ _EMPTY = Settings()
 def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
-    extras = _leave_out_unused(leave_out_refused(conversation.extras, facts, notes), conversation.tools, facts, notes)
     settings = conversation.settings
+    sent = leave_out_refused(conversation.extras, facts, notes, settings.max_tokens)
+    extras = _leave_out_unused(sent, conversation.tools, facts, notes)
     changes: dict[str, Any] = {}
     thinking = thinks(settings, facts)
     for name in SETTING_NAMES:
