@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 from tests.rules.runs import facts, leaves_alone, run, sent
 
 from dragoman.emulators.signatures import mint
@@ -38,6 +40,20 @@ UNTOUCHED = {
 
 
 test_untouched = leaves_alone(thought_in_id, UNTOUCHED)
+
+
+def test_C4_the_tail_becomes_the_signature_at_googles_compatible_endpoint() -> None:
+    signature = b64encode(bytes(range(60))).decode()
+    long = f"call_1__thought__{signature}"
+    call = {"id": long, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    answer = {"role": "tool", "tool_call_id": long, "content": "ok"}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}, answer]
+    done = sent({"messages": messages}, "gemini-openai/gemini-3-pro-preview")
+    held = {"google": {"thought_signature": signature}}
+    assert done.json["messages"][1]["tool_calls"] == [{**call, "id": "call_1", "extra_content": held}]
+    assert done.json["messages"][2] == {**answer, "tool_call_id": "call_1"}
+    assert done.undo.ids == {"call_1": long}
+    assert {loses for _, _, loses, _ in done.changes} == {"nothing"}
 
 
 def test_C4_adapt_maps_the_id_back() -> None:

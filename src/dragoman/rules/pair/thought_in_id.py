@@ -43,6 +43,7 @@ DID = "took a thought signature off its id"
 )
 def thought_in_id(conversation: Conversation, context: Context) -> Rewrite:
     undo: dict[str, str] = {}
+    put_on_call: set[str] = set()
 
     def cut_id(message: Message, part: Part) -> Swap | None:
         if type(part) is Call and THOUGHT_MARK in part.id:
@@ -50,10 +51,12 @@ def thought_in_id(conversation: Conversation, context: Context) -> Rewrite:
             undo[short] = part.id
             if not tail or part.signature is not None or StateKind.THOUGHT not in context.facts.reasoning_states:
                 return Swap((replace(part, id=short),), DID)
+            put_on_call.add(part.id)
             held = Opaque(kind=StateKind.THOUGHT, json=quote(tail), origin=Origin(context.facts.dialect))
             return Swap((replace(part, id=short, signature=held),), f"{DID} and put it on the call", Loss.NOTHING)
         if type(part) is Result and THOUGHT_MARK in part.call_id:
-            return Swap((replace(part, call_id=part.call_id.partition(THOUGHT_MARK)[0]),), DID)
+            loses = Loss.NOTHING if part.call_id in put_on_call else Loss.METADATA
+            return Swap((replace(part, call_id=part.call_id.partition(THOUGHT_MARK)[0]),), DID, loses)
         return None
 
     done = rewrite_parts(conversation, cut_id)
