@@ -31,7 +31,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import CODES, ObservedMessage, observe_message, observe_result
 from dragoman.dialects.cohere import NAME, ORIGIN, schema
-from dragoman.dialects.shared.media_links import parse_links
+from dragoman.dialects.shared.media_links import LONG, parse_links
 from dragoman.dialects.shared.parsed_messages import QUOTE, ParsedList, is_blank, join_results, share_places
 from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, make_id, parse_listed, stated_detail
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
@@ -93,7 +93,9 @@ def _parse_assistant(turn: schema.CohereAssistant, content: Json, index: int) ->
         stated = _parse_stated(turn, content)
         if stated is None:
             return None
-        parts = [*parse_links(tuple(_gather_words(turn, stated)))]
+        parts = _gather_words(turn, stated)
+        if len(content) > LONG:
+            parts = [*parse_links(tuple(parts))]
         listed = _is_listed(turn, stated, content[:1] == b"[")
     for call in calls:
         function, identity = call.function, call.id
