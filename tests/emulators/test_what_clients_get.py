@@ -120,7 +120,10 @@ def test_the_base64_of_googles_client_is_read() -> None:
 
 
 def test_a_document_of_mistrals_is_read() -> None:
-    part = {"type": "document_url", "document_url": "data:text/plain;base64,VGhlIGhhcnZlc3Qgb2YgMTkxMg=="}
+    part = {
+        "type": "document_url",
+        "document_url": "data:application/pdf;base64,JVBERi0xLjQgQlQgKFRoZSBoYXJ2ZXN0IG9mIDE5MTIpIFRqIEVU",
+    }
     turns = [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, part]}]
     with emulator("mistral") as server:
         (content,), _ = ask_mistral(server.base_url, False, messages=turns)

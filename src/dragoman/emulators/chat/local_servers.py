@@ -388,11 +388,16 @@ _WITHOUT_LEVELS = re.compile(r"qwen3|deepseek-r1|deepseek-v3\.1|magistral", re.I
 def _refuse_grammars(request: ReceivedRequest) -> None:
     """Schemas that llama.cpp can make no grammar of: https://github.com/lidge-jun/opencodex/issues/2135"""
     body = request.body
-    functions = [tool.get("function") or {} for tool in body.get("tools") or () if isinstance(tool, dict)]
-    wanted = body.get("response_format") if isinstance(body.get("response_format"), dict) else {}
-    schemas = [*(one.get("parameters") for one in functions), (wanted.get("json_schema") or {}).get("schema")]
+    tools = body.get("tools") if isinstance(body.get("tools"), list) else ()
+    schemas = [_member(_member(tool, "function"), "parameters") for tool in tools or ()]
+    schemas.append(_member(_member(body.get("response_format"), "json_schema"), "schema"))
     if any(find_lookaround(schema) is not None for schema in schemas):
         raise ChatRefusal(400, "Failed to initialize samplers: failed to parse grammar")
+
+
+def _member(value: Any, name: str) -> Any:
+    """A member of an object; None if the value is something else."""
+    return value.get(name) if isinstance(value, dict) else None
 
 
 # LM Studio

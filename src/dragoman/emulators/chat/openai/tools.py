@@ -139,12 +139,12 @@ def find_odd_pattern(schema: Any) -> str | None:
     """A pattern that is none for a validator written in Python: https://github.com/raine/claude-code-proxy/issues/141"""
     for _, node in _nodes(schema, ()):
         pattern = node.get("pattern")
-        if isinstance(pattern, str):
-            try:
-                re.compile(pattern)
-            except (re.error, RecursionError, OverflowError):
-                return pattern
+        if isinstance(pattern, str) and _JAVASCRIPT.search(re.sub(r"\\[\\(]", "", pattern)):
+            return pattern
     return None
+
+
+_JAVASCRIPT = re.compile(r"\\[pPckh]|\(\?<[a-zA-Z]")
 
 
 def check_choice(request: ReceivedRequest) -> None:
