@@ -129,6 +129,22 @@ def test_an_empty_reasoning_item_is_no_thinking() -> None:
     assert done.json["messages"][1]["reasoning_content"] == " "
 
 
+@pytest.mark.parametrize("forced", [False, True])
+def test_thoughts_that_are_to_be_shown_are_thinking_behind_a_router_too(forced: bool) -> None:
+    """OpenRouter is told to think, and Claude takes neither the calls of another model then, nor a forced tool."""
+    turns: list[Any] = [{"role": "user", "parts": [{"text": "Hi"}]}]
+    choice = {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}
+    if not forced:
+        turns += [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}]
+        turns += [{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}]}]
+    config = {"generationConfig": {"thinkingConfig": {"includeThoughts": True}}}
+    asked = {"contents": turns, "tools": [{"functionDeclarations": [{"name": "f"}]}], **config}
+    done = adapt(asked | (choice if forced else {}), source="gemini", target="openrouter/anthropic/claude-sonnet-4.5")
+    assert done.json["reasoning"] == {"enabled": False}
+    free = adapt({"contents": turns[:1], **config}, source="gemini", target="openrouter/anthropic/claude-sonnet-4.5")
+    assert free.json["reasoning"]["enabled"] is True
+
+
 @pytest.mark.parametrize(
     ("target", "kind", "then"),
     [("anthropic/claude-sonnet-4-5", "enabled", "disabled"), ("anthropic/claude-sonnet-4-6", "adaptive", "adaptive")],

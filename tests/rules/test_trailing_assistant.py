@@ -31,7 +31,6 @@ PREFILL: dict[str, Any] = {
 UNTOUCHED: dict[str, tuple[Any, Any]] = {
     "a user turn at the end": ("user: Hi\nassistant: A\nuser: B", USER),
     "results at the end": ("user: Hi\ncall f(a) {}\nresult a: 1", USER),
-    "an empty assistant turn": ("user: Hi\nassistant: []", USER),
     "a turn marked as a prefill": (PREFILL, USER),
     "a target that continues it": ("user: Hi\nassistant: A", facts(last_turn="any")),
 }
@@ -40,8 +39,15 @@ UNTOUCHED: dict[str, tuple[Any, Any]] = {
 test_untouched = leaves_alone(trailing_assistant, UNTOUCHED)
 
 
-def test_a_turn_of_fields_alone_says_something() -> None:
-    assert not run(trailing_assistant, 'user: Hi\nassistant: [] {"audio": {"id": "a"}}', USER).untouched
+@pytest.mark.parametrize("fields", ["", ' {"audio": {"id": "a"}}'])
+def test_a_turn_without_words_is_one_where_empty_turns_stay(fields: str) -> None:
+    assert not run(trailing_assistant, f"user: Hi\nassistant: []{fields}", USER).untouched
+
+
+def test_an_empty_turn_of_the_model_is_no_last_one_for_perplexity() -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": []}]
+    done = sent({"messages": messages}, "perplexity/sonar", source=CHAT)
+    assert done.json["messages"] == [*messages, {"role": "user", "content": "Please continue."}]
 
 
 def test_adapt_for_real_providers() -> None:

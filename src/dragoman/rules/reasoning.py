@@ -39,13 +39,14 @@ def can_be_asked(facts: Facts) -> bool:
     return facts.thinking is not Stance.REFUSES and facts.thinking_form is not ThinkingForm.NONE
 
 
-def thinks(settings: Settings, facts: Facts) -> bool:
-    """Will the target think on this request?"""
+def thinks(settings: Settings, facts: Facts, translated: bool = False) -> bool:
+    """Will the target think on this request? `translated`: of a client of another dialect."""
     thinking = settings.thinking
     if not can_be_asked(facts):
         return facts.reasoning_default
     if thinking is None or (thinking.on is None and thinking.effort is None and thinking.budget is None):
-        return facts.reasoning_default or (thinking is not None and is_shown_by_thinking(thinking, facts))
+        shown = thinking is not None and is_shown_by_thinking(thinking, facts)
+        return facts.reasoning_default or shown or (translated and is_switched_on(thinking, facts))
     if thinking.on is not None:
         return thinking.on
     return thinking.effort is not Effort.NONE and thinking.budget != 0
@@ -59,6 +60,17 @@ def is_shown_by_thinking(thinking: Thinking, facts: Facts) -> bool:
     if facts.thinking_form is ThinkingForm.BUDGET:
         return facts.thoughts_on_request is not ThoughtRequest.VISIBLE
     return facts.thinking_form in (ThinkingForm.SWITCH, ThinkingForm.ADAPTIVE, ThinkingForm.ANY)
+
+
+_SWITCHED_ON = (ThinkingForm.EFFORT, ThinkingForm.OPTIONAL_BUDGET, ThinkingForm.OPEN)
+"""Forms in which a wish to see thoughts says nothing about thinking. The others have their own answer to it."""
+
+
+def is_switched_on(thinking: Thinking | None, facts: Facts) -> bool:
+    """Does the wish to see thoughts, if a client of another dialect has no more to say, become one to think? A model
+    that does not think by itself fulfils it only so."""
+    by_itself = facts.reasoning_default and facts.thinking_form is not ThinkingForm.OPEN
+    return thinking is not None and bool(thinking.visible) and not by_itself and facts.thinking_form in _SWITCHED_ON
 
 
 def find_demanding(messages: tuple[Message, ...], need: Need) -> set[int]:
@@ -77,9 +89,9 @@ def find_demanding(messages: tuple[Message, ...], need: Need) -> set[int]:
     return found
 
 
-def forbids_forced_tool(settings: Settings, facts: Facts) -> bool:
+def forbids_forced_tool(settings: Settings, facts: Facts, translated: bool) -> bool:
     """Will the target think in a way that forbids a forced tool?"""
-    if not thinks(settings, facts):
+    if not thinks(settings, facts, translated):
         return False
     if facts.forced_choice_thinking is Stance.REFUSES:
         return True

@@ -63,7 +63,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
     """messages[start:stop] as items, each with a comma before it. The first one may belong to `instructions`."""
     if start == 0 and in_field(messages):
         start = 1
-    custom = _find_custom(messages, start)
+    custom = _find_custom(messages, start, stop)
     while start < stop:
         if not custom and (start := render_plain(messages, start, stop, _FORMS, out)) == stop:
             break
@@ -83,9 +83,16 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             _render_plain(message, out)
 
 
-def _find_custom(messages: Sequence[Message], start: int) -> set[str]:
-    """The calls of custom tools in the model's last turn before `start`. Only here do results say which kind of tool
-    they are of."""
+def _find_custom(messages: Sequence[Message], start: int, stop: int) -> set[str]:
+    """The calls of custom tools in the model's last turn before `start`, if results follow that may answer them. Only
+    here do results say which kind of tool they are of."""
+    for at in range(start, stop):
+        if messages[at].role is TOOL:
+            break
+        if messages[at].role is ASSISTANT:
+            return set()
+    else:
+        return set()
     while start and messages[start - 1].role is not ASSISTANT:
         start -= 1
     custom: set[str] = set()

@@ -78,7 +78,7 @@ def refused_format(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     choice = context.choice("refused-format") or AUTO
     if choice in (AUTO, TOOL) and form.kind is FormatKind.SCHEMA:
-        forced = _choose_call(form, conversation, facts)
+        forced = _choose_call(form, conversation, context)
         if forced is not None:
             return _by_tool(form, conversation, forced)
     as_json = choice != WORDS and form.kind is FormatKind.SCHEMA and _takes(FormatKind.JSON, conversation, context)
@@ -122,12 +122,12 @@ def _will_have_tools(conversation: Conversation, facts: Facts) -> bool:
     return any(type(part) is Call for message in conversation.messages for part in message.parts)
 
 
-def _choose_call(form: ResponseFormat, conversation: Conversation, facts: Facts) -> ToolChoice | None:
+def _choose_call(form: ResponseFormat, conversation: Conversation, context: Context) -> ToolChoice | None:
     """The choice that makes the model call the answer's tool, or one of the client's; None if there is none."""
-    settings = conversation.settings
+    settings, facts = conversation.settings, context.facts
     if facts.tools is Stance.REFUSES or facts.flat_tools or not _is_object(form.schema):
         return None
-    if forbids_forced_tool(settings, facts) or _refuses_functions(conversation, facts):
+    if forbids_forced_tool(settings, facts, context.translated) or _refuses_functions(conversation, facts):
         return None
     mode = settings.tool_choice.mode if settings.tool_choice is not None else None
     if not conversation.tools or mode is ChoiceMode.NONE:

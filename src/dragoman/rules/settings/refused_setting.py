@@ -53,7 +53,7 @@ def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
     sent = leave_out_refused(conversation.extras, facts, notes, settings.max_tokens)
     extras = _leave_out_unused(sent, conversation.tools, facts, notes)
     changes: dict[str, Any] = {}
-    thinking = thinks(settings, facts)
+    thinking = thinks(settings, facts, context.translated)
     for name in SETTING_NAMES:
         value = getattr(settings, name)
         if value == getattr(_EMPTY, name):

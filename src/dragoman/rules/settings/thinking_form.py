@@ -31,17 +31,15 @@ from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import EFFORT_CONFIG, EFFORT_FIELD, Thinking
-from dragoman.profiles.facts import Facts, Stance, ThinkingForm
+from dragoman.profiles.facts import Stance, ThinkingForm
 from dragoman.rules.asked_thinking import CONFIG_FIELD, drop_thinking_fields, form_thinking, is_off, says_nothing
 from dragoman.rules.context import Context
-from dragoman.rules.reasoning import can_be_asked
+from dragoman.rules.reasoning import can_be_asked, is_switched_on
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
 SWITCHING = "thinking"
 """The field of a switch. What else a client writes there stays, if the target has the field."""
-_SWITCHED_ON = (ThinkingForm.EFFORT, ThinkingForm.OPTIONAL_BUDGET, ThinkingForm.OPEN)
-"""Forms in which a wish to see thoughts says nothing about thinking. The others have their own answer to it."""
 
 
 @rule(
@@ -58,7 +56,8 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
     thinking = settings.thinking
     if thinking is None or _is_own_word(thinking, context):
         return Rewrite(conversation)
-    meant = _switch_on(thinking, facts) if context.translated and thinking.visible else thinking
+    switched_on = context.translated and says_nothing(thinking) and is_switched_on(thinking, facts)
+    meant = replace(thinking, on=True) if switched_on else thinking
     formed = form_thinking(meant, settings, facts, bool(conversation.tools)) if can_be_asked(facts) else None
     if formed == thinking:
         return Rewrite(conversation)
@@ -101,11 +100,3 @@ def _is_own_word(thinking: Thinking, context: Context) -> bool:
     further = set(fields).difference(facts.thinking_as.split())
     known = all(one.partition(".")[0] in facts.known_settings for one in further)
     return bool(further) and known and not thinking.adaptive
-
-
-def _switch_on(thinking: Thinking, facts: Facts) -> Thinking:
-    """The wish to see thoughts, which a model that does not think by itself fulfils only if it is told to think."""
-    by_itself = facts.reasoning_default and facts.thinking_form is not ThinkingForm.OPEN
-    if not says_nothing(thinking) or by_itself or facts.thinking_form not in _SWITCHED_ON:
-        return thinking
-    return replace(thinking, on=True)

@@ -39,7 +39,9 @@ from dragoman.rules.rule import rule
 def forced_tool(conversation: Conversation, context: Context) -> Rewrite:
     facts, settings = context.facts, conversation.settings
     choice = settings.tool_choice
-    if choice is None or not conversation.tools or not choice.forces or not forbids_forced_tool(settings, facts):
+    if choice is None or not conversation.tools or not choice.forces:
+        return Rewrite(conversation)
+    if not forbids_forced_tool(settings, facts, context.translated):
         return Rewrite(conversation)
     if can_be_asked(facts) and facts.thinking_off is not Stance.REFUSES:
         did = "turned thinking off: the target takes no forced tool beside it"

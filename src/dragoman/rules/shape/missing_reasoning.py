@@ -50,7 +50,7 @@ _FILLER = Text(quote(" "))
 )
 def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    if not thinks(conversation.settings, facts):
+    if not thinks(conversation.settings, facts, context.translated):
         return Rewrite(conversation)
     if facts.reasoning_required in NEEDS_FILLED:
         return _fill(conversation, facts)

@@ -37,7 +37,7 @@ from dragoman.rules.rule import rule
 )
 def trailing_assistant(conversation: Conversation, context: Context) -> Rewrite:
     last = conversation.messages[-1]
-    if last.prefill or (not last.parts and not last.extras) or _is_paused(last, context):
+    if last.prefill or _is_paused(last, context):
         return Rewrite(conversation)
     turn = Message(Role.USER, (Text(quote(context.text("trailing_user"))),))
     note = Note("appended a user turn", last, kind="synthetic", after=turn)
