@@ -28,7 +28,7 @@ from dragoman.engine.library.explain import describe_fact
 from dragoman.gateway.http.openapi import describe_unserved
 from dragoman.gateway.routes import ROUTES
 from dragoman.profiles.doubts import facts_of_form
-from dragoman.profiles.facts import Facts, Stance, declared_questions
+from dragoman.profiles.facts import Facts, Stance, list_questions
 from dragoman.profiles.models import ModelEntry, ModelThinking, catalogue
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import BY_NAME, GROUPS
@@ -229,7 +229,7 @@ def _sections() -> Iterator[tuple[str, list[str]]]:
 def _fact(name: str, readers: list[str], said: str) -> tuple[str, ...]:
     field = FACT_FIELDS[name]
     read = ", ".join(f"[{reader}](rules.md#{reader})" for reader in readers)
-    how = declared_questions().get(name)
+    how = list_questions().get(name)
     script = f"`{how.script or how.tools}`" if how is not None else ""
     about = f"{describe_fact(name)} (form alone)" if name in facts_of_form() else describe_fact(name)
     return (f"`{name}`", _type(field.type), _default(field), about, script, read, said)

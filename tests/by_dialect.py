@@ -9,12 +9,12 @@ import orjson
 
 from dragoman.conversation.notation.script import parse
 from dragoman.dialects.dialect import Framing, RenderOptions
-from dragoman.dialects.registry import all_dialects, dialect
+from dragoman.dialects.registry import dialect, list_dialects
 
 Entry = TypeVar("Entry")
-SSE_DIALECTS = [one.name for one in all_dialects() if one.framing is Framing.SSE]
+SSE_DIALECTS = [one.name for one in list_dialects() if one.framing is Framing.SSE]
 """Those whose streams are server-sent events."""
-TEXT_DIALECTS = [one.name for one in all_dialects() if one.framing is not Framing.EVENT_STREAM]
+TEXT_DIALECTS = [one.name for one in list_dialects() if one.framing is not Framing.EVENT_STREAM]
 """Those whose streams are text."""
 
 

@@ -18,7 +18,7 @@ from tests.gateway.upstream import upstream
 from dragoman.cli import cli
 from dragoman.config.load import load
 from dragoman.errors import OptionError
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 
 TWO = ask(says("system", "Say apple."), says("system", "Say banana."), says("user", "Go"))
 JOINED = ["Say apple.\n\n---\n\nSay banana."]
@@ -84,7 +84,7 @@ def test_D1_a_word_that_is_no_option_is_a_mistake(tmp_path: Path) -> None:
     file = tmp_path / "dragoman.yaml"
     file.write_text("rules: {many-systems: seperate}\n")
     with pytest.raises(Exception, match='Did you mean "separate"'):
-        load(file, known=known_names(), process={})
+        load(file, known=collect_names(), process={})
 
 
 def test_D2_one_instruction_is_a_list_of_one() -> None:

@@ -18,7 +18,7 @@ from dragoman.config.schema.providers import Provider
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.policy import Policy
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import Routes
 
@@ -108,7 +108,7 @@ def test_C34_limits_that_are_configured_hold_however_small() -> None:
 def test_C42_a_header_whose_variable_is_not_set_is_not_sent_and_warned_about(tmp_path: Path) -> None:
     file = tmp_path / "dragoman.yaml"
     file.write_text("providers: {p: {profile: openai, headers: {X-A: '${NOT_SET_HERE}', X-B: b}}}")
-    loaded = load(file, known=known_names(), process={})
+    loaded = load(file, known=collect_names(), process={})
     assert loaded.config.providers["p"].headers == {"X-B": "b"}
     assert any("NOT_SET_HERE" in warning for warning in loaded.warnings)
 

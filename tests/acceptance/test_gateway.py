@@ -288,7 +288,7 @@ def test_E12_a_clean_stream_is_relayed_byte_for_byte(tmp_path: Path) -> None:
         assert ask(running, stream=True).content == b"".join(frames)
 
 
-@pytest.mark.parametrize("size", [1, 7, 50])
+@pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.slow), 7, 50])
 def test_E12_letters_that_are_cut_between_chunks_arrive_whole(tmp_path: Path, size: int) -> None:
     said = SAYS.replace(b"Hello", "Привет 🎉".encode())
     stream = NOISE[0] + said.replace(b"\n\n", b"\r\n\r\n") + STOP + DONE

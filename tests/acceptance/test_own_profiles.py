@@ -16,7 +16,7 @@ from dragoman.cli import cli
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import load
 from dragoman.engine.library.adapt import adapt
-from dragoman.gateway.config_names import known_names, own_profiles
+from dragoman.gateway.config_names import collect_names, own_profiles
 from dragoman.gateway.http.server import ServedFile, ServeOptions
 
 PROFILE = """
@@ -61,7 +61,7 @@ def test_A12_serve_takes_profiles_of_the_command_line(tmp_path: Path) -> None:
     file = tmp_path / "dragoman.yaml"
     file.write_text("providers: {p: {profile: strict-local, base_url: 'http://127.0.0.1:1/v1'}}\n")
     with pytest.raises(InvalidConfig, match='"strict-local"'):
-        load(file, known=known_names(), process={})
+        load(file, known=collect_names(), process={})
     plan = ServeOptions(file, profiles=(tmp_path / "own.toml",))
     assert "p" in ServedFile(plan, own_profiles(plan.profiles)).load().config.providers
     assert "--profiles" in CliRunner().invoke(cli, ["serve", "--help"]).output
@@ -71,7 +71,7 @@ def test_A12_a_bad_profile_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "dragoman.yaml"
     file.write_text("profiles: [missing.toml]\n")
     with pytest.raises(InvalidConfig, match=r"missing\.toml"):
-        load(file, known=known_names(), process={})
+        load(file, known=collect_names(), process={})
 
 
 def test_E16_a_recording_without_a_model_gets_the_default_one(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dragoman.config.schema.providers import Growth, Jitter
 from dragoman.config.schema.repairs import MaxLoss
 from dragoman.config.schema.store import StoreKind
 from dragoman.config.variables import Environment
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 
 KEYS = {"anthropic": ("ANTHROPIC_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 KNOWN = KnownNames(
@@ -368,5 +368,5 @@ def test_an_unreadable_file_is_an_error(tmp_path: Path, content: bytes | None) -
 
 def test_a_target_whose_provider_serves_the_model_elsewhere_says_where() -> None:
     text = "providers: {google: {profile: vertex}}\nmodels: {a: {target: google/claude-opus-5}}\n"
-    assert "write vertex-anthropic/claude-opus-5" in refusal(text, known=known_names())
-    read(text.replace("claude-opus-5", "gemini-2.5-pro"), known=known_names())
+    assert "write vertex-anthropic/claude-opus-5" in refusal(text, known=collect_names())
+    read(text.replace("claude-opus-5", "gemini-2.5-pro"), known=collect_names())

@@ -11,12 +11,12 @@ from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import parse
 from dragoman.config.model_lookup import PatternMatch, match_pattern
 from dragoman.config.variables import Environment
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.profiles.families import all_families, families_of
 from dragoman.profiles.profile import Profiles, builtin, builtin_names
 from dragoman.upstream.destinations import Routes
 
-KNOWN = known_names()
+KNOWN = collect_names()
 
 
 def routes(config: dict[str, Any], **variables: str) -> Routes:

@@ -8,7 +8,7 @@ import yaml
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.profiles.profile import Profiles
 
 SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -57,13 +57,13 @@ WRONG = {
 def test_a_mistake_is_told_with_its_place(text: str) -> None:
     yaml.safe_load(text)  # the mistake is not one of YAML
     with pytest.raises(InvalidConfig, match=WRONG[text]):
-        parse(text, file="dragoman.yaml", known=known_names(Profiles()), variables=Environment({}))
+        parse(text, file="dragoman.yaml", known=collect_names(Profiles()), variables=Environment({}))
 
 
 def test_a_number_may_have_an_exponent() -> None:
     """YAML 1.1 takes `1e-6` for a text, and prices are often written so."""
     text = model("price: {input: 1e-6, output: 2e+00}\n    description: '1e-6'")
-    made = parse(text, file="dragoman.yaml", known=known_names(Profiles()), variables=Environment({})).config.models[
+    made = parse(text, file="dragoman.yaml", known=collect_names(Profiles()), variables=Environment({})).config.models[
         "a"
     ]
     assert made.price is not None

@@ -8,7 +8,7 @@ from dragoman.config.effective_view import render_yaml
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import Loaded, parse
 from dragoman.config.variables import Environment
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.profiles.profile import Profiles
 from dragoman.store.journals.redaction import secrets_of
 
@@ -60,7 +60,7 @@ WRONG = {
 
 def read(text: str) -> Loaded:
     environment = Environment({"TOKEN": "bearer-of-the-tracker"})
-    return parse(text, file="dragoman.yaml", known=known_names(Profiles()), variables=environment)
+    return parse(text, file="dragoman.yaml", known=collect_names(Profiles()), variables=environment)
 
 
 @pytest.mark.parametrize("text", WRONG)

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.conversation.literals import EMPTY, JsonText, StringLiteral, joined, prefix_literal, quote
+from dragoman.conversation.literals import EMPTY, JsonText, StringLiteral, join_texts, prefix_literal, quote
 from dragoman.conversation.notation.plain_json import from_plain
 
 
 def test_functions_that_make_literals_give_json() -> None:
-    for literal in (EMPTY, quote('a"b'), prefix_literal("a\n", b'"b"'), joined(", ", [b'"a"', b'"b"'])):
+    for literal in (EMPTY, quote('a"b'), prefix_literal("a\n", b'"b"'), join_texts(", ", [b'"a"', b'"b"'])):
         assert isinstance(msgspec.json.decode(literal), str)
 
 

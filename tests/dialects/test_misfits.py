@@ -9,7 +9,7 @@ import pytest
 from dragoman.dialects.dialect import Dialect
 from dragoman.dialects.near_misses import lists, turns
 from dragoman.dialects.near_misses.turns import TurnReader
-from dragoman.dialects.registry import all_dialects
+from dragoman.dialects.registry import list_dialects
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import MalformedRequest
 
@@ -185,7 +185,7 @@ def test_more_odd_parts_than_a_client_slips_into_are_refused(
         adapt({"model": "m", "messages": messages}, source="openai-chat", target=CHAT)
 
 
-@pytest.mark.parametrize("source", all_dialects(), ids=lambda one: one.name)
+@pytest.mark.parametrize("source", list_dialects(), ids=lambda one: one.name)
 def test_what_is_no_message_in_any_form_is_refused_at_once(source: Dialect, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are not read before."""
     read: list[bytes] = []

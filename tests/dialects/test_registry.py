@@ -18,18 +18,18 @@ from dragoman.conversation.parts import Call
 from dragoman.conversation.replies import Choice, Reply
 from dragoman.dialects.dialect import AnswerContext, CodecPart, Dialect, Framing, Job, ListedModel, RenderOptions, Route
 from dragoman.dialects.registry import (
-    all_dialects,
     caller_dialect,
     dialect,
+    find_token_count,
+    list_dialects,
+    list_served_paths,
     model_listing,
     recognise,
     route,
-    served_paths,
-    token_count,
 )
 from dragoman.errors import TargetError
 
-every_dialect = pytest.mark.parametrize("one", all_dialects(), ids=lambda one: one.name)
+every_dialect = pytest.mark.parametrize("one", list_dialects(), ids=lambda one: one.name)
 GEMINI = "/v1beta/models/m"
 
 
@@ -137,7 +137,7 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 def test_a_dialect_without_a_counting_endpoint_says_so() -> None:
     with pytest.raises(TargetError, match="counts tokens"):
-        token_count("openai-chat")
+        find_token_count("openai-chat")
 
 
 @every_dialect
@@ -163,11 +163,11 @@ def test_every_dialect_lists_models(one: Dialect) -> None:
 
 
 def test_the_names_are_those_of_the_packages() -> None:
-    assert tuple(one.name for one in all_dialects()) == DIALECT_NAMES
+    assert tuple(one.name for one in list_dialects()) == DIALECT_NAMES
 
 
 def test_no_path_of_a_client_is_claimed_twice() -> None:
-    posted = [served.path for served in served_paths(Job.GENERATE, Job.COUNT_TOKENS)]
+    posted = [served.path for served in list_served_paths(Job.GENERATE, Job.COUNT_TOKENS)]
     assert len(posted) == len(set(posted))
 
 

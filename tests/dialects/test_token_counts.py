@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.conversation.events import Used
-from dragoman.conversation.replies import MOST_TOKENS, token_count
+from dragoman.conversation.replies import MOST_TOKENS, clamp_tokens
 from dragoman.dialects import registry
 
 CHAT = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}]}
@@ -57,4 +57,4 @@ def test_counts_are_bounded_where_they_are_read(dialect: str, count: Any) -> Non
     [(7, 7), (7.0, 7), (2**63, MOST_TOKENS), (float("inf"), MOST_TOKENS), (float("nan"), 0), (-3, 0)],
 )
 def test_a_count(value: Any, count: int) -> None:
-    assert token_count(value) == count
+    assert clamp_tokens(value) == count

@@ -29,7 +29,7 @@ from dragoman.cli import cli
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.emulators.answer_script import Script
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.profiles.profile import read_profiles_file
 
 ADDRESS = "127.0.0.1:8642"
@@ -145,7 +145,7 @@ def test_yaml_is_read_by_what_it_is_for(block: Block) -> None:
         return
     values = {name: hashlib.sha256(name.encode()).hexdigest() for name in re.findall(r"\$\{(\w+)", block.text)}
     without_files = re.sub(r"^profiles: .*\n", "", block.text, flags=re.MULTILINE)  # a file that is not here
-    parse(without_files, known=known_names(), variables=Environment(values))
+    parse(without_files, known=collect_names(), variables=Environment(values))
 
 
 @pytest.mark.parametrize("block", of("json"))

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from dragoman.conversation.notation.script import parse
 from dragoman.dialects.dialect import Dialect, RenderOptions
-from dragoman.dialects.registry import all_dialects
+from dragoman.dialects.registry import list_dialects
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.emulator_core import EmulatorCore
 from dragoman.emulators.plausible import asked_tools
@@ -460,7 +460,7 @@ def test_googles_client_gets_candidates_and_probabilities() -> None:
     assert "".join(one.token or "" for one in result.chosen_candidates or []) == "1, 2, 3"
 
 
-@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", list_dialects(), ids=lambda dialect: dialect.name)
 def test_a_request_of_every_dialect_is_read(dialect: Dialect) -> None:
     asked = parse("system: Be brief.\nuser: Look it up.\ncall look(c1) {}\nresult c1: 12 degrees")
     body = json.loads(dialect.requests.render(asked, RenderOptions("m", False)))

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import dragoman
 from dragoman.cli import cli
 from dragoman.engine.compile.compiler import Options, compile_ask
-from dragoman.engine.exchange.care import proven_by_care
+from dragoman.engine.exchange.care import find_proven_by_care
 from dragoman.engine.library.adapt import choose, read
 from dragoman.profiles.doubts import Doubt
 from dragoman.profiles.profile import Layer, patch_target
@@ -102,7 +102,7 @@ def test_the_fewest_facts_that_explain_the_careful_body(
     target: str, request_: dict[str, Any], facts: dict[str, Any]
 ) -> None:
     ask, chosen = read(request_, source="openai-chat"), choose(target)
-    learnt = proven_by_care(ask, chosen, Options())
+    learnt = find_proven_by_care(ask, chosen, Options())
     assert learnt is not None
     assert (learnt.facts, learnt.tentative) == (facts, True)
     careful = compile_ask(ask, chosen, Options(doubt=Doubt.CAREFUL))
@@ -111,4 +111,4 @@ def test_the_fewest_facts_that_explain_the_careful_body(
 
 def test_where_nothing_is_doubted_nothing_is_proved() -> None:
     ask = read({"model": "m", "messages": [HI]}, source="openai-chat")
-    assert proven_by_care(ask, choose(DOUBTED), Options()) is None
+    assert find_proven_by_care(ask, choose(DOUBTED), Options()) is None

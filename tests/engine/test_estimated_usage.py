@@ -12,7 +12,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.tokens.token_estimate import estimate_request
 
-CLIENTS = [one.name for one in registry.all_dialects() if one.name != "openai-chat"]
+CLIENTS = [one.name for one in registry.list_dialects() if one.name != "openai-chat"]
 SAID = "It rains in Berlin, and it will rain tomorrow."
 FRAMES = (
     '{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":'

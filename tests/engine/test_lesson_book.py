@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.engine.exchange.lesson_book import DAY, CorrectedTargets, LessonRecord, believed, remember
+from dragoman.engine.exchange.lesson_book import DAY, CorrectedTargets, LessonRecord, merge_believed, remember
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.profiles.profile import Profiles
 
@@ -29,7 +29,7 @@ class Book:
             self._records[record.name, record.caller] = record
 
     def facts(self, caller: str) -> dict[str, Any]:
-        return believed(self.records, caller, self.now)
+        return merge_believed(self.records, caller, self.now)
 
 
 def test_a_lesson_in_the_providers_words_holds_for_everybody() -> None:

@@ -18,7 +18,7 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.tokens.answer_tally import AnswerTally
 from dragoman.engine.tokens.token_estimate import count_literal, count_text, estimate_request
-from dragoman.profiles.tokenizers import token_weights
+from dragoman.profiles.tokenizers import find_token_weights
 
 DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 SUMMARISED = ("openai-responses", "gemini")
@@ -128,10 +128,10 @@ def test_pieces(text: str, tokens: float) -> None:
 
 
 def test_models_count_in_their_own_ways() -> None:
-    assert count_text("12345", token_weights("gemini-2.5-flash")) > count_text("12345")
-    assert token_weights("openrouter/anthropic/claude-sonnet-4.5") == token_weights("claude-sonnet-4-5")
-    assert token_weights("claude-opus-4-8").scale > token_weights("claude-opus-4-1").scale
-    assert token_weights("nobody/knows-it") == token_weights("x")
+    assert count_text("12345", find_token_weights("gemini-2.5-flash")) > count_text("12345")
+    assert find_token_weights("openrouter/anthropic/claude-sonnet-4.5") == find_token_weights("claude-sonnet-4-5")
+    assert find_token_weights("claude-opus-4-8").scale > find_token_weights("claude-opus-4-1").scale
+    assert find_token_weights("nobody/knows-it") == find_token_weights("x")
 
 
 def test_a_long_text_is_looked_at_in_part() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.dialects.registry import all_dialects, dialect
+from dragoman.dialects.registry import dialect, list_dialects
 from dragoman.gateway.http import client_watch
 from dragoman.gateway.http.client_watch import StreamWatch
 from dragoman.gateway.http.outbound import SSE, Outbound
@@ -79,4 +79,4 @@ def test_a_reader_that_stands_still_is_noticed_as_before() -> None:
 
 def test_dialects_whose_clients_read_signs_of_life() -> None:
     """Google's SDK takes a comment for a part of an answer."""
-    assert {one.name for one in all_dialects() if one.ping} == {"anthropic", "openai-chat", "openai-responses"}
+    assert {one.name for one in list_dialects() if one.ping} == {"anthropic", "openai-chat", "openai-responses"}

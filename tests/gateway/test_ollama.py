@@ -18,7 +18,7 @@ from tests.gateway.stage import Stage
 from tests.gateway.upstream import Seen, upstream
 from tests.shapes.words import PIXEL
 
-from dragoman.dialects.registry import all_dialects
+from dragoman.dialects.registry import list_dialects
 from dragoman.integrations.sdk_transport import DragomanTransport
 from dragoman.testing import emulator
 
@@ -68,7 +68,7 @@ async def test_B15_three_turns_of_tools_with_thinking_from_ollamas_sdk(world: St
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("dialect", [one.name for one in all_dialects() if one.name in SPEAKERS])
+@pytest.mark.parametrize("dialect", [one.name for one in list_dialects() if one.name in SPEAKERS])
 @each_way
 async def test_B15_three_turns_of_tools_with_thinking_at_an_ollama_server(
     world: Stage, dialect: str, stream: bool

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dragoman.config.client_keys import sha256_of
-from dragoman.dialects.registry import unserved_path
+from dragoman.dialects.registry import find_unserved_path
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.routes import ROUTES, Access, ServedRoute
 from dragoman.gateway.services import open_services
@@ -45,7 +45,7 @@ def test_what_everybody_may_call() -> None:
 
 def test_no_path_is_served_and_refused() -> None:
     fixed = [route for route in ROUTES if "{" not in route.path]
-    assert [name(route) for route in fixed if unserved_path(route.method, route.path, route.dialect)] == []
+    assert [name(route) for route in fixed if find_unserved_path(route.method, route.path, route.dialect)] == []
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from dragoman.config.load import Loaded
 from dragoman.config.schema.config_file import Config
 from dragoman.config.schema.log import Log, LogLevel, ProviderErrors
 from dragoman.config.schema.state import StateConfig
-from dragoman.dialects.registry import all_dialects, unserved_path
+from dragoman.dialects.registry import find_unserved_path, list_dialects
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.services import Services
 from dragoman.integrations.sdk_transport import DragomanTransport
@@ -68,23 +68,23 @@ async def test_a_clear_refusal(app: Gateway, method: str, path: str, headers: di
     outer, key, word = SHAPES[dialect]
     assert answer.status_code == 501
     assert answer.json()[outer][key] == word
-    found = unserved_path(method, path, dialect)
+    found = find_unserved_path(method, path, dialect)
     assert found is not None
     assert found.path.instead in answer.json()[outer]["message"]
     assert answer.headers["x-should-retry"] == "false"
 
 
 def test_no_path_is_both_served_and_not() -> None:
-    served = {(e.method, p + e.path) for one in all_dialects() for e in one.endpoints for p in one.prefixes}
+    served = {(e.method, p + e.path) for one in list_dialects() for e in one.endpoints for p in one.prefixes}
     for method, path in served:
-        assert unserved_path(method, path.replace("{model}", "m"), "openai-chat") is None
+        assert find_unserved_path(method, path.replace("{model}", "m"), "openai-chat") is None
 
 
 @pytest.mark.parametrize(
     "path", ["/v1/responses", "/v1/conversation", "/v1/responses/a/b/c", "/x/responses/a", "/v1/files//"]
 )
 def test_other_paths_are_not_meant(path: str) -> None:
-    assert unserved_path("GET", path, "openai-chat") is None
+    assert find_unserved_path("GET", path, "openai-chat") is None
 
 
 def test_the_sdks_raise_at_once() -> None:

@@ -18,7 +18,7 @@ from dragoman.profiles.model_patterns import LONGEST_NAME
 from dragoman.profiles.models import find_model
 from dragoman.store.journals.redaction import PATTERNS
 from dragoman.wire.error_bodies import parse_failure
-from dragoman.wire.error_wording import matched_part
+from dragoman.wire.error_wording import cut_matched_part
 
 PLANTED = (
     r"(?=.*one)(?=.*two)",
@@ -84,7 +84,7 @@ SENTENCE = "metadata: Extra inputs are not permitted"
     ids=["short", "begins a long one", "ends a long one", "in the middle of a long one"],
 )
 def test_a_refusal_is_read_to_four_kilobytes(message: str, known: bool) -> None:
-    assert len(matched_part(message)) <= 4200
+    assert len(cut_matched_part(message)) <= 4200
     failure = Failure(FailureKind.BAD_REQUEST, message, 400)
     assert lessons.is_recognised(failure) is known
 

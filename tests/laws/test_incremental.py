@@ -29,7 +29,7 @@ from dragoman.engine.history import session_turns
 from dragoman.engine.history.prompt_digests import DigestedMessages, digest_prompt
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.session_turns import digest_turn
-from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.history.sizes import estimate_reserve
 from dragoman.engine.library.adapt import choose, read
 from dragoman.engine.memory import continued_requests, conversation_memory
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory, find_ends
@@ -173,7 +173,7 @@ def outcome(
     undo, written = adapted.undo, repr(adapted.conversation)
     turn = digest_turn(adapted)
     digests = turn.messages, turn.shape, turn.changes, digest_prompt(ask.conversation, target.name, ask.known)
-    reserved = reserved_tokens(ask.conversation, ask.known)
+    reserved = estimate_reserve(ask.conversation, ask.known)
     sent = adapted.body, adapted.path, adapted.headers, changes, undo, adapted.media_to_fetch, written
     return *sent, read_as, digests, reserved
 

@@ -27,7 +27,7 @@ from dragoman.conversation.parts import Call, Result, Text
 from dragoman.conversation.replies import Stop
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Dialect, RenderOptions
-from dragoman.dialects.registry import all_dialects
+from dragoman.dialects.registry import list_dialects
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.compile.request_limits import RequestLimits
 from dragoman.engine.library.adapt import adapt
@@ -110,7 +110,7 @@ def far_results(count: int) -> list[Message]:
 
 
 @pytest.mark.parametrize("made", [late_systems, far_results])
-@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", list_dialects(), ids=lambda dialect: dialect.name)
 def test_rendering_looks_at_every_message_a_few_times(dialect: Dialect, made: Callable[[int], list[Message]]) -> None:
     for count in (100, 1000):
         messages = Counted(made(count))
@@ -128,7 +128,7 @@ def many_calls(dialect: Dialect, count: int) -> bytes:
     return dialect.requests.render(Conversation(turns), RenderOptions("m", False))
 
 
-@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", list_dialects(), ids=lambda dialect: dialect.name)
 def test_a_turn_of_many_calls_is_parsed_and_located_in_linear_work(dialect: Dialect) -> None:
     def parse_and_locate(body: bytes) -> None:
         turn = max(dialect.requests.parse(body).conversation.messages, key=lambda message: len(message.parts))
@@ -160,7 +160,7 @@ def interleaved_calls(count: int) -> list[Event]:
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", list_dialects(), ids=lambda dialect: dialect.name)
 def test_events_that_wait_for_a_call_are_rendered_in_linear_work(dialect: Dialect) -> None:
     def render(events: list[Event]) -> None:
         renderer = dialect.answers.stream_renderer(AnswerContext(model="m", id="a"))
@@ -179,7 +179,7 @@ def answer_of_choices(count: int) -> bytes:
     return msgspec.json.encode({"id": "1", "model": "m", "choices": choices})
 
 
-@pytest.mark.parametrize("client", all_dialects(), ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("client", list_dialects(), ids=lambda dialect: dialect.name)
 def test_an_answer_of_many_choices_is_read_in_linear_work(client: Dialect) -> None:
     def read(body: bytes, stream: bool) -> None:
         translation = Translation("openai-chat", client.name)

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.conversation.failures import Failure
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
-from dragoman.probe.asked_dialects import asked_dialect
+from dragoman.probe.asked_dialects import find_asked_dialect
 from dragoman.probe.inquiry import Inquiry, ProbeRequest
 from dragoman.wire.error_bodies import parse_failure
 
@@ -44,7 +44,7 @@ class Probed(msgspec.Struct, frozen=True):
 
 
 def probe(ask: Ask, inquiry: Inquiry | None = None) -> Probed:
-    inquiry = inquiry or Inquiry(asked_dialect())
+    inquiry = inquiry or Inquiry(find_asked_dialect())
     sent: list[ProbeRequest] = []
     while (request := inquiry.next_request()) is not None:
         sent.append(request)

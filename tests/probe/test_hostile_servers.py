@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from dragoman.errors import ProbeError
-from dragoman.probe.asked_dialects import asked_dialect
+from dragoman.probe.asked_dialects import find_asked_dialect
 from dragoman.probe.findings import ProbeFinding
 from dragoman.probe.inquiry import Inquiry
 from dragoman.probe.live.address import SoughtServer, find_server
@@ -99,7 +99,7 @@ def probe(
     model: str = "m",
 ) -> Outcome:
     async def run() -> Outcome:
-        server, inquiry = HostileServer(script, write), Inquiry(asked_dialect())
+        server, inquiry = HostileServer(script, write), Inquiry(find_asked_dialect())
         started = time.monotonic()
         async with serving(server) as url, Transport() as transport:
             place = ProbedServer(f"{url}/chat/completions", model)
@@ -271,7 +271,7 @@ def test_a_key_in_a_refusal_is_not_kept() -> None:
             odd = b"developer" in body
             return refusal("`developer` is refused for sk-secret") if odd else (200, GOOD, "")
 
-        inquiry = Inquiry(asked_dialect())
+        inquiry = Inquiry(find_asked_dialect())
         async with serving(HostileServer(script, None)) as url, Transport() as transport:
             place = ProbedServer(f"{url}/chat/completions", "m")
             redact = lambda words: words.replace("sk-secret", "[REDACTED]")  # noqa: E731

@@ -12,7 +12,7 @@ from tests.probe.emulated import Probed, asking, probe
 
 from dragoman.emulators.catalogue import provider
 from dragoman.engine.library.adapt import adapt
-from dragoman.probe.asked_dialects import asked_dialect, asked_names
+from dragoman.probe.asked_dialects import find_asked_dialect, list_asked
 from dragoman.probe.check import Agreement, compare_facts
 from dragoman.probe.findings import facts_found
 from dragoman.probe.inquiry import Inquiry
@@ -58,7 +58,7 @@ def asker(case: str, **options: Any) -> Any:
 
 
 def dialect_of(case: str) -> Any:
-    return asked_dialect(PROFILES.target(case).dialect)
+    return find_asked_dialect(PROFILES.target(case).dialect)
 
 
 @cache
@@ -165,26 +165,26 @@ def test_a_further_refusal_changes_the_facts_that_it_is_about(toggle: tuple[str,
     assert changed(facts_of(case, probed(case)), facts_of(case, found)) == TOGGLED[toggle]
 
 
-LIKE = {name: name for name in asked_names()} | {"anthropic": "anthropic-compatible-strict", "openai-chat": "openai"}
+LIKE = {name: name for name in list_asked()} | {"anthropic": "anthropic-compatible-strict", "openai-chat": "openai"}
 WIDER = {
     "annotations", "calls-apart", "several-texts", "thinking-off",
 }  # fmt: skip
 """Questions whose fact decides nothing about a request as small as theirs."""
 
 
-@pytest.mark.parametrize("name", asked_names())
+@pytest.mark.parametrize("name", list_asked())
 def test_a_question_asks_for_what_its_fact_decides(name: str) -> None:
     """Its request is changed if the fact says that it is refused, unless another fact has it changed anyway."""
     idle = [
         question.id
-        for question in asked_dialect(name).questions
+        for question in find_asked_dialect(name).questions
         if question.settles and question.id not in WIDER and not repaired(name, question)
     ]
     assert idle == [], "no rule changes the request: name the fact in `lacks` of the dialect's questions, or in WIDER"
 
 
 def repaired(name: str, question: Question) -> bool:
-    asked = asked_dialect(name)
+    asked = find_asked_dialect(name)
     facts = question.outcome(Verdict.REFUSED).facts
     profiles = PROFILES.extended({"house": Profile(name="house", like=LIKE[name], dialect=name, facts=facts)})
     body = merge(asked.form.limits[0], asked.form.body([question]))
@@ -192,10 +192,10 @@ def repaired(name: str, question: Question) -> bool:
     return bool(adapt(raw, source=name, target="house/m", profiles=profiles).changes)
 
 
-@pytest.mark.parametrize("name", asked_names())
+@pytest.mark.parametrize("name", list_asked())
 @pytest.mark.parametrize("verdict", [Verdict.ACCEPTED, Verdict.REFUSED])
 def test_every_verdict_gives_facts_that_a_profile_may_state(name: str, verdict: Verdict) -> None:
-    questions = asked_dialect(name).questions
+    questions = find_asked_dialect(name).questions
     for question in questions:
         outcome = question.outcome(verdict)
         facts = merge(outcome.facts, {fact: list(words) for fact, words in outcome.adds.items()})

@@ -10,15 +10,15 @@ import pytest
 from tests.judges import judge
 from tests.probe.emulated import asking
 
-from dragoman.emulators.chat.stated_facts import stated
-from dragoman.probe.asked_dialects import asked_dialect, asked_names
+from dragoman.emulators.chat.stated_facts import serve_facts
+from dragoman.probe.asked_dialects import find_asked_dialect, list_asked
 from dragoman.probe.findings import FoundBy, ProbeFinding, evidence_of, facts_found
 from dragoman.probe.question import Condition, Question, Topic, Verdict
 from dragoman.probe.questions_by_dialect.message_turns import user
 from dragoman.probe.request_form import fit_together
-from dragoman.profiles.facts import Facts, declared_questions
+from dragoman.profiles.facts import Facts, list_questions
 
-CHAT = asked_dialect()
+CHAT = find_asked_dialect()
 QUESTIONS = CHAT.questions
 BY_ID = {question.id: question for question in QUESTIONS}
 
@@ -36,7 +36,7 @@ def test_every_verdict_gives_facts_that_there_are(verdict: Verdict) -> None:
 
 WIDER = {"calls_apart": {"late_result": "refuses"}}
 """Facts without which another one decides nothing: who lets results come late takes those of calls apart."""
-DECLARED_FACTS = declared_questions()
+DECLARED_FACTS = list_questions()
 DECLARED = [question for question in QUESTIONS if question.settles in DECLARED_FACTS]
 
 
@@ -44,8 +44,8 @@ DECLARED = [question for question in QUESTIONS if question.settles in DECLARED_F
 def test_a_server_of_stated_facts_does_what_a_declaration_asks_for(question: Question) -> None:
     """It shares no code with the declarations, so they are held to each other here."""
     body, wider = CHAT.form.body([question]), WIDER.get(question.settles, {})
-    assert asking(stated({**wider, question.settles: "accepts"}))(body) is None
-    refusal = asking(stated({**wider, question.settles: "refuses"}))(body)
+    assert asking(serve_facts({**wider, question.settles: "accepts"}))(body) is None
+    refusal = asking(serve_facts({**wider, question.settles: "refuses"}))(body)
     assert refusal is not None, "teach emulators/chat/stated_facts.py the fact"
 
 
@@ -142,7 +142,7 @@ def test_every_fact_is_asked_for_or_listed_with_a_reason() -> None:
     table = page.partition("## What cannot be seen from outside")[2]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    every = [question for name in asked_names() for question in asked_dialect(name).questions]
+    every = [question for name in list_asked() for question in find_asked_dialect(name).questions]
     asked = {name.partition(".")[0] for question in every for name in question.names}
     assert {*Facts.__struct_fields__} - asked - listed == set(), "write a question for it, or say in the guide why not"
     assert listed - {*Facts.__struct_fields__} == set()

@@ -12,13 +12,13 @@ import pytest
 from tests.probe.emulated import Probed, asking, probe, probe_emulator
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.chat.stated_facts import stated
-from dragoman.probe.asked_dialects import asked_dialect
+from dragoman.emulators.chat.stated_facts import serve_facts
+from dragoman.probe.asked_dialects import find_asked_dialect
 from dragoman.probe.findings import facts_found
 from dragoman.probe.inquiry import Inquiry
 from dragoman.probe.question import Verdict
 
-CHAT = asked_dialect()
+CHAT = find_asked_dialect()
 QUESTIONS = CHAT.questions
 LIMIT_NAMES = {path[0] for path in CHAT.form.limit_paths}
 EMULATORS = (
@@ -152,7 +152,7 @@ def test_any_facts_are_found_again(seed: int) -> None:
     drawn = Random(seed)
     facts = {fact: drawn.choice(("accepts", "accepts", "refuses")) for fact in STATED}
     facts |= {"tools": "accepts", "list_content": "accepts"}
-    found = facts_found(probe(asking(stated(facts))).inquiry.findings, QUESTIONS)
+    found = facts_found(probe(asking(serve_facts(facts))).inquiry.findings, QUESTIONS)
     hidden = {fact for fact, wider in HIDDEN.items() if facts[wider] == "refuses"}
     if facts["late_result"] == "accepts":
         hidden.add("calls_apart")  # who lets results come late takes those of calls apart

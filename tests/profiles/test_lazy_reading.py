@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.profiles import profile
 from dragoman.profiles.model_patterns import ModelPatterns, model_expression
 
@@ -18,7 +18,7 @@ def test_a_configuration_reads_the_profiles_that_it_names(monkeypatch: pytest.Mo
     read_profile = profile.builtin.__wrapped__
     monkeypatch.setattr(profile, "builtin", lambda name: read.append(name) or read_profile(name))
     variables = Environment({"ANTHROPIC_API_KEY": "key"})
-    loaded = parse(FILE, file="dragoman.yaml", known=known_names(), variables=variables)
+    loaded = parse(FILE, file="dragoman.yaml", known=collect_names(), variables=variables)
     assert set(read) == {"groq", "anthropic"}
     assert [key.reveal() for key in loaded.config.providers["anthropic"].key_pool()] == ["key"]
 

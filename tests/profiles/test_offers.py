@@ -13,7 +13,7 @@ from tests.corpus import exchanges
 
 from dragoman.cli import cli
 from dragoman.profiles.models import find_model
-from dragoman.profiles.offers import Offer, all_offers, offered_models, offered_names
+from dragoman.profiles.offers import Offer, list_offered_models, list_offered_names, list_offers
 from dragoman.profiles.prices import find_price
 from dragoman.profiles.profile import builtin_names
 
@@ -48,7 +48,7 @@ def _model(one: dict[str, Any]) -> str:
     return named or (found[1] if found else "")
 
 
-@pytest.mark.parametrize("offer", all_offers(), ids=lambda offer: offer.profile)
+@pytest.mark.parametrize("offer", list_offers(), ids=lambda offer: offer.profile)
 def test_every_name_was_answered_or_has_a_price_of_its_own(offer: Offer) -> None:
     seen = answered(offer)
     unseen = [name for name in offer.models if name not in seen]
@@ -57,22 +57,22 @@ def test_every_name_was_answered_or_has_a_price_of_its_own(offer: Offer) -> None
 
 
 def test_every_offer_is_of_a_profile_and_every_model_in_the_catalogue() -> None:
-    assert {offer.profile for offer in all_offers()} <= builtin_names()
-    unknown = [one.model for one in offered_models() if find_model(one.model) is None]
+    assert {offer.profile for offer in list_offers()} <= builtin_names()
+    unknown = [one.model for one in list_offered_models() if find_model(one.model) is None]
     assert unknown == []
-    for offer in all_offers():
+    for offer in list_offers():
         assert len(set(offer.models)) == len(offer.models) > 0
         assert offer.source
 
 
 def test_sizes_thinking_and_prices_come_from_where_they_stand() -> None:
-    opus = next(one for one in offered_models("anthropic") if one.model == "claude-opus-4-8")
+    opus = next(one for one in list_offered_models("anthropic") if one.model == "claude-opus-4-8")
     assert (opus.context_window, opus.output_limit, opus.thinking) == (1000000, 128000, True)
     assert (opus.input_price, opus.output_price, opus.cached_price) == (5.0, 25.0, 0.5)
     assert opus.input == ("text", "image", "document")
-    gpt = next(one for one in offered_models("openai") if one.model == "gpt-4o")
+    gpt = next(one for one in list_offered_models("openai") if one.model == "gpt-4o")
     assert (gpt.context_window, gpt.thinking, gpt.input_price) == (128000, False, 2.5)
-    assert offered_names("no-such-profile") == ()
+    assert list_offered_names("no-such-profile") == ()
 
 
 def run(*arguments: str) -> Any:
@@ -81,9 +81,9 @@ def run(*arguments: str) -> Any:
 
 def test_the_command_lists_one_provider_or_all() -> None:
     everything = json.loads(run("--format", "json").output)
-    assert {one["provider"] for one in everything} == {offer.profile for offer in all_offers()}
+    assert {one["provider"] for one in everything} == {offer.profile for offer in list_offers()}
     some = json.loads(run("--format", "json", "--provider", "deepseek").output)
-    assert [one["model"] for one in some] == list(offered_names("deepseek"))
+    assert [one["model"] for one in some] == list(list_offered_names("deepseek"))
     shown = run("--provider", "anthropic").output
     assert "claude-opus-5" in shown
     assert "1000000" in shown

@@ -17,7 +17,7 @@ import yaml
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import load
 from dragoman.config.schema.config_file import Config
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.gateway.routes import ROUTES, Access
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ LOCAL = {"127.0.0.1", "localhost", "::1"}
 
 
 def loaded(path: Path, **environment: str) -> Config:
-    return load(path, known=known_names(), process=environment).config
+    return load(path, known=collect_names(), process=environment).config
 
 
 def needs(program: str) -> Any:

@@ -15,7 +15,7 @@ from tests.shapes.doubts import CASES, DoubtCase
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.engine.library.adapt import adapt
-from dragoman.probe.asked_dialects import asked_dialect, asked_names
+from dragoman.probe.asked_dialects import find_asked_dialect, list_asked
 from dragoman.profiles.profile import Layer, Profiles, merge
 
 _SHORTEST = 8
@@ -38,7 +38,7 @@ def _derive_case(target: str, dialect: str, fact: str) -> DoubtCase | None:
 
 def _asking_body(target: str, dialect: str, fact: str) -> dict[str, Any] | None:
     """The request that asks for it in this dialect. One that is not probed gets a translation."""
-    asked = asked_dialect(dialect if dialect in asked_names() else DEFAULT_DIALECT)
+    asked = find_asked_dialect(dialect if dialect in list_asked() else DEFAULT_DIALECT)
     question = next((one for one in asked.questions if one.settles == fact), None)
     if question is None:
         return None

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dragoman.cli.inputs.given_config import GivenConfig
-from dragoman.cli.inputs.state_access import GatewayState, RunningGateway, known_lessons
-from dragoman.engine.exchange.lesson_book import LessonRecord, believed
+from dragoman.cli.inputs.state_access import GatewayState, RunningGateway, list_lessons
+from dragoman.engine.exchange.lesson_book import LessonRecord, merge_believed
 from dragoman.errors import TargetError, near_match
 from dragoman.gateway.models.server_probes import REFUSALS
 from dragoman.profiles.fact_names import entry_names
@@ -26,13 +26,13 @@ def learnt_profiles(target: str, config: Path, profiles: Profiles, gateway: Runn
     provider = providers.get(name)
     if provider is None:
         raise TargetError(f'{config} has no provider "{name}". {near_match(name, providers)}')
-    records = known_lessons(GatewayState(given, gateway))
+    records = list_lessons(GatewayState(given, gateway))
     return profiles.extended({name: _profile(name, provider.profile or name, target, records)})
 
 
 def _profile(name: str, like: str, target: str, records: Iterable[LessonRecord]) -> Profile:
     known = tuple(records)
-    facts = believed([one for one in known if one.target == target], "", time.time())
+    facts = merge_believed([one for one in known if one.target == target], "", time.time())
     evidence = [entry for one in known if one.target == target + REFUSALS for entry in _evidence(one)]
     return Profile(name=name, like=like, facts=facts, evidence=tuple(evidence))
 

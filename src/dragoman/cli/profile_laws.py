@@ -16,12 +16,12 @@ from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS
 from dragoman.cli.output.console import echo_json, print_table, printable
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DialectName
 from dragoman.emulators.chat.service import ChatService
-from dragoman.emulators.chat.stated_facts import stated
+from dragoman.emulators.chat.stated_facts import serve_facts
 from dragoman.emulators.provider import ErrorResponse
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import OptionError, RequestError
-from dragoman.probe.asked_dialects import asked_dialect
+from dragoman.probe.asked_dialects import find_asked_dialect
 from dragoman.profiles.doubts import Care, settle_doubts
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.wire.error_bodies import parse_failure
@@ -64,7 +64,7 @@ class LawResult(msgspec.Struct, frozen=True):
 
 
 def law_requests() -> Iterator[LawRequest]:
-    asked = asked_dialect()
+    asked = find_asked_dialect()
     for question in asked.questions:
         yield LawRequest(question.asks, asked.name, asked.form.body([question]))
     for one in DEMO_CONVERSATIONS:
@@ -78,7 +78,7 @@ def run_laws(target: Target, profiles: Profiles) -> LawResult:
             f"{target.profile.name} speaks {target.dialect}; only Chat profiles have a judge of their facts"
         )
     facts: dict[str, Any] = msgspec.to_builtins(settle_doubts(target.facts, Care.FORM))
-    trial = _Trial(target, profiles, stated(facts, target.model))
+    trial = _Trial(target, profiles, serve_facts(facts, target.model))
     for request in law_requests():
         trial.run(request)
     return LawResult(trial.checked, tuple(trial.failures), tuple(trial.refused))

@@ -24,13 +24,13 @@ def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def _targets(incomplete: str) -> list[str]:
-    from dragoman.profiles.offers import offered_names
+    from dragoman.profiles.offers import list_offered_names
     from dragoman.profiles.profile import builtin_names
 
     profile, slash, _ = incomplete.partition("/")
     if not slash:
         return _beginning((f"{name}/" for name in builtin_names()), incomplete)
-    return _beginning((f"{profile}/{model}" for model in offered_names(profile)), incomplete)
+    return _beginning((f"{profile}/{model}" for model in list_offered_names(profile)), incomplete)
 
 
 def complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

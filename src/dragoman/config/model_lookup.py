@@ -20,7 +20,7 @@ from dragoman.config.schema.models import Model
 from dragoman.config.schema.providers import Provider
 from dragoman.dialects.registry import strip_alias
 from dragoman.profiles.families import NameFamily, families_of
-from dragoman.profiles.offers import offered_names
+from dragoman.profiles.offers import list_offered_names
 from dragoman.profiles.profile import Profile, Profiles, builtin_names
 
 AUTO = "auto"
@@ -121,7 +121,7 @@ def _find_meant(config: Config, name: str, family: FamilyChoice | None) -> str:
 def _is_run(config: Config, name: str, family: FamilyChoice) -> bool:
     """May a provider run a model of this name? Nearly all names have a version; the others are listed."""
     profiles = {config.providers[one].profile or one for one in family.among}
-    return any(map(str.isdigit, name)) or any(name in offered_names(profile) for profile in profiles)
+    return any(map(str.isdigit, name)) or any(name in list_offered_names(profile) for profile in profiles)
 
 
 def _targets(

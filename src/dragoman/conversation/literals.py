@@ -72,7 +72,7 @@ def prefix_literal(prefix: str, literal: bytes) -> StringLiteral:
     return _literal(quote(prefix)[:-1] + literal[1:])
 
 
-def joined(separator: str, literals: Sequence[bytes]) -> StringLiteral:
+def join_texts(separator: str, literals: Sequence[bytes]) -> StringLiteral:
     """One literal of many, in one pass."""
     if len(literals) == 1:
         return _literal(literals[0])

@@ -43,7 +43,7 @@ MOST_TOKENS = 1_000_000_000
 """Of one answer. A provider may claim any number; sums over all answers must fit into 64 bits."""
 
 
-def token_count(value: object) -> int:
+def clamp_tokens(value: object) -> int:
     """A number that a provider gave as a count of tokens, within bounds; 0 if it is none."""
     if type(value) is int and 0 <= value <= MOST_TOKENS:
         return value  # nearly always

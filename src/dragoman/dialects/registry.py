@@ -44,7 +44,7 @@ def dialect(name: str) -> Dialect:
 
 
 @cache
-def all_dialects() -> tuple[Dialect, ...]:
+def list_dialects() -> tuple[Dialect, ...]:
     """Every dialect, without its codecs."""
     return tuple([dialect(name) for name in DIALECT_NAMES])
 
@@ -52,10 +52,10 @@ def all_dialects() -> tuple[Dialect, ...]:
 @cache
 def list_names() -> frozenset[str]:
     """What the dialects call the list of messages."""
-    return frozenset([one.list_name for one in all_dialects()])
+    return frozenset([one.list_name for one in list_dialects()])
 
 
-def token_count(name: str) -> TokenCount:
+def find_token_count(name: str) -> TokenCount:
     """How a dialect counts tokens. Raises TargetError if it has no way to."""
     found = dialect(name).token_count
     if found is None:
@@ -70,7 +70,7 @@ def model_listing(name: str) -> ModelListing:
 
 @cache
 def _alias_prefixes() -> tuple[str, ...]:
-    return tuple([model_listing(one.name).alias_prefix for one in all_dialects() if one.model_listing is not None])
+    return tuple([model_listing(one.name).alias_prefix for one in list_dialects() if one.model_listing is not None])
 
 
 def strip_alias(name: str) -> str:
@@ -85,7 +85,7 @@ def recognise(body: Mapping[str, Any]) -> DialectName:
     """The dialect of a request, by its members; the default dialect if no other one fits better."""
     seen = RequestGlance(body)
     name, most = DEFAULT_DIALECT, 0
-    for one in all_dialects():
+    for one in list_dialects():
         if (likeness := one.recognise(seen)) > most:
             name, most = one.name, likeness
     return name
@@ -93,7 +93,7 @@ def recognise(body: Mapping[str, Any]) -> DialectName:
 
 def caller_dialect(path: str, headers: Mapping[str, str]) -> DialectName:
     """The dialect of a caller at a path that several dialects serve: by its prefix, else by the SDK's headers."""
-    known = all_dialects()
+    known = list_dialects()
     for one in known:
         if path.startswith(one.caller_prefixes):
             return one.name
@@ -117,9 +117,9 @@ class ServedPath(msgspec.Struct, frozen=True):
         return self.prefix == self.dialect.prefixes[0]
 
 
-def served_paths(*jobs: Job) -> Iterator[ServedPath]:
+def list_served_paths(*jobs: Job) -> Iterator[ServedPath]:
     """Every path that the dialects serve for these jobs."""
-    for one in all_dialects():
+    for one in list_dialects():
         wanted = [endpoint for endpoint in one.endpoints if endpoint.job in jobs]
         yield from (ServedPath(one, endpoint, prefix) for endpoint in wanted for prefix in one.prefixes)
 
@@ -132,10 +132,10 @@ class Unserved(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def unserved_path(method: str, path: str, caller: str, *, any_prefix: bool = False) -> Unserved | None:
+def find_unserved_path(method: str, path: str, caller: str, *, any_prefix: bool = False) -> Unserved | None:
     """The path of a vendor's API that is not served here. If several have it, the caller's own dialect counts. An agent
     asks at one path again and again, and those that name the model are looked for among these first."""
-    dialects = sorted(all_dialects(), key=lambda one: one.name != caller)
+    dialects = sorted(list_dialects(), key=lambda one: one.name != caller)
     for one in dialects:
         for template in one.unserved:
             if method in template.methods and _is_below(path, template.path, None if any_prefix else one.prefixes):
@@ -143,7 +143,7 @@ def unserved_path(method: str, path: str, caller: str, *, any_prefix: bool = Fal
     return None
 
 
-def not_served(method: str, unserved: Unserved) -> Failure:
+def refuse_unserved(method: str, unserved: Unserved) -> Failure:
     """The refusal, with what to do instead."""
     one, path = unserved.dialect, unserved.path
     what = f"Dragoman does not serve {method} {path.path} of {one.title}; {path.instead}"
@@ -221,7 +221,7 @@ class _Template(msgspec.Struct, frozen=True):
 @cache
 def _templates(method: str, any_prefix: bool) -> tuple[_Template, ...]:
     made: list[_Template] = []
-    for one in all_dialects():
+    for one in list_dialects():
         roots = None if any_prefix else frozenset(one.prefixes)
         pattern = re.compile(one.prefix_pattern) if one.prefix_pattern else None
         for endpoint in one.endpoints:

@@ -18,7 +18,7 @@ from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
 
 
-def known_names(profiles: Profiles | None = None) -> KnownNames:
+def collect_names(profiles: Profiles | None = None) -> KnownNames:
     """All known names, to check a configuration against."""
     known = profiles or Profiles()
     names = frozenset(known.names())
@@ -31,7 +31,7 @@ def known_names(profiles: Profiles | None = None) -> KnownNames:
         variables_of=lambda name: _variables(known.profile(name)) if name in names else NO_VARIABLES,
         choice_refusal=choice_refusal,
         model_refusal=model_refusal,
-        with_profiles=lambda files: known_names(own_profiles(files, known)),
+        with_profiles=lambda files: collect_names(own_profiles(files, known)),
     )
 
 

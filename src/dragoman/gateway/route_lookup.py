@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from dragoman.config.schema.log import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import Job, Route
-from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, unserved_path
+from dragoman.dialects.registry import Unserved, caller_dialect, find_unserved_path, refuse_unserved, route
 from dragoman.gateway.callers.caller import Refused, nothing_at
 from dragoman.gateway.endpoints import conversations, count_tokens, generate, models, stored_answers
 from dragoman.gateway.http.inbound import Inbound
@@ -25,7 +25,7 @@ def find_route(inbound: Inbound, outbound: Outbound) -> ServedRoute:
     if found is not None:
         return found
     caller = POSTS[path].dialect if path in POSTS else caller_dialect(inbound.path, inbound.headers)
-    unserved = unserved_path(inbound.method, path, caller)
+    unserved = find_unserved_path(inbound.method, path, caller)
     if unserved is not None:
         return _dynamic(inbound, partial(_refuse_unserved, unserved=unserved), unserved.dialect.name)
     named = route(method, path, inbound.query)
@@ -81,7 +81,7 @@ def _is_for(method: str, path: str, request: ServedRequest) -> bool:
     if path in EXACT.get(method, {}) or _match_own(method, path) is not None:
         return True
     inbound, config = request.inbound, request.services.live.config
-    unserved = unserved_path(method, path, caller_dialect(inbound.path, inbound.headers))
+    unserved = find_unserved_path(method, path, caller_dialect(inbound.path, inbound.headers))
     if unserved is not None:
         asked = (config, unserved.dialect, unserved.path.path)
         return stored_answers.is_served(*asked) or conversations.is_served(*asked)
@@ -103,7 +103,7 @@ async def _refuse_unserved(request: ServedRequest, unserved: Unserved) -> None:
         await conversations.conversation(request, vendor, template)
         return
     _note_path(request, "not-served", inbound.path)
-    raise Refused(not_served(inbound.method, unserved), _NO_RETRY)
+    raise Refused(refuse_unserved(inbound.method, unserved), _NO_RETRY)
 
 
 _METHODS = ("GET", "POST", "PUT", "DELETE")

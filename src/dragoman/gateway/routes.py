@@ -19,7 +19,7 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import MODEL, TEXT, Framing, Job
 from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH
 from dragoman.dialects.families.openai_endpoints import FORWARDED_PATHS
-from dragoman.dialects.registry import ServedPath, served_paths
+from dragoman.dialects.registry import ServedPath, list_served_paths
 from dragoman.gateway.endpoints import (
     compact,
     completions,
@@ -237,7 +237,7 @@ def _endpoint(served: ServedPath) -> Endpoint:
 
 
 def _of_dialects() -> Iterator[ServedRoute]:
-    for served in served_paths(*Job):
+    for served in list_served_paths(*Job):
         endpoint = served.endpoint
         streams = endpoint.job in (Job.GENERATE, Job.PROMPT) and endpoint.stream is not False
         framing = endpoint.framing or served.dialect.framing

@@ -17,7 +17,7 @@ from dragoman.config.schema.log import LogLevel
 from dragoman.config.schema.store import StoreKind
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.gateway.callers.caller import Traffic
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.models.health_checks import HealthChecker
 from dragoman.gateway.models.live_models import LiveModels
@@ -218,12 +218,12 @@ def open_services(
     """Read the configuration and open everything. Raises InvalidConfig. `in_memory`: read and write no store's file.
     `alone`: no other process is expected to use it."""
     found = profiles or Profiles()
-    file = ConfigFile(path, known=known_names(found), process=os.environ, env_files=env_files)
+    file = ConfigFile(path, known=collect_names(found), process=os.environ, env_files=env_files)
     loaded = file.load()
-    return Services(in_memory_only(loaded) if in_memory else loaded, file, found, alone=alone, clocks=clocks)
+    return Services(keep_in_memory(loaded) if in_memory else loaded, file, found, alone=alone, clocks=clocks)
 
 
-def in_memory_only(loaded: Loaded) -> Loaded:
+def keep_in_memory(loaded: Loaded) -> Loaded:
     """The same configuration with its state in memory."""
     store = replace(loaded.config.store, kind=StoreKind.MEMORY, hot=None, ledger=None)
     return replace(loaded, config=replace(loaded.config, store=store))

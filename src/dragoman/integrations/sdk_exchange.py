@@ -36,7 +36,7 @@ from dragoman.engine.exchange.caller_options import caller_options
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.split_answer import SplitRounds
-from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.history.sizes import estimate_reserve
 from dragoman.engine.library.adapted import AdaptedRequest, make_adapted
 from dragoman.engine.library.policy import Policy
 from dragoman.engine.library.report_summary import ID_HEADER, MODEL_HEADER, report_headers
@@ -303,7 +303,7 @@ def _context(ask: Ask, id: str, route: Route) -> AnswerContext:
         created=int(now),
         clock=time.time,
         began=now,
-        input_tokens=partial(reserved_tokens, ask.conversation, ask.known),
+        input_tokens=partial(estimate_reserve, ask.conversation, ask.known),
         id=id,
         include_usage=ask.include_usage,
         request=ask.members,
@@ -335,9 +335,9 @@ def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Pro
 
 
 def _no_conversation(method: str, path: str, headers: Mapping[str, str]) -> SdkResponse:
-    unserved = registry.unserved_path(method, path, registry.caller_dialect(path, headers), any_prefix=True)
+    unserved = registry.find_unserved_path(method, path, registry.caller_dialect(path, headers), any_prefix=True)
     if unserved is not None:
-        refused = _refusal(unserved.dialect.name, registry.not_served(method, unserved))
+        refused = _refusal(unserved.dialect.name, registry.refuse_unserved(method, unserved))
         return SdkResponse(refused.status, {**refused.headers, "x-should-retry": "false"}, refused.body)
     message = f"{method} {path} is no conversation; Dragoman's transport carries nothing else"
     return _refusal(DEFAULT_DIALECT, Failure(FailureKind.NOT_FOUND, message, 404))

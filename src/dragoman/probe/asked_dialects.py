@@ -32,9 +32,9 @@ class AskedDialect(msgspec.Struct, frozen=True):
 
 
 @cache
-def asked_dialect(name: str = DEFAULT_DIALECT) -> AskedDialect:
-    """What is asked in this dialect. Raises KeyError if nothing is; see `asked_names`."""
-    known = next((one for one in asked_names() if one == name), None)
+def find_asked_dialect(name: str = DEFAULT_DIALECT) -> AskedDialect:
+    """What is asked in this dialect. Raises KeyError if nothing is; see `list_asked`."""
+    known = next((one for one in list_asked() if one == name), None)
     if known is None:
         raise KeyError(name)
     module = import_module(_module(known))
@@ -44,7 +44,7 @@ def asked_dialect(name: str = DEFAULT_DIALECT) -> AskedDialect:
 
 
 @cache
-def asked_names() -> tuple[DialectName, ...]:
+def list_asked() -> tuple[DialectName, ...]:
     """The dialects that have questions, the one that most servers speak first."""
     found = [name for name in DIALECT_NAMES if find_spec(_module(name)) is not None]
     return tuple(sorted(found, key=lambda name: name != DEFAULT_DIALECT))

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.profiles.fact_names import entry_names, nested_fact
+from dragoman.profiles.fact_names import entry_names, nest_fact
 from dragoman.profiles.profile import merge
 
 JsonObject = Mapping[str, Any]
@@ -127,7 +127,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         stance, more = ("refuses", self.refused) if verdict is Verdict.REFUSED else ("accepts", self.accepted)
         if not self.settles:
             return more
-        return replace(more, facts=merge(nested_fact(self.settles, stance), more.facts))
+        return replace(more, facts=merge(nest_fact(self.settles, stance), more.facts))
 
     @property
     def names(self) -> frozenset[str]:

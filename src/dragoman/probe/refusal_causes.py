@@ -15,7 +15,7 @@ from dragoman.probe.question import Question, Verdict
 from dragoman.probe.request_form import RequestForm
 from dragoman.profiles.fact_names import entry_names
 from dragoman.profiles.facts import Facts
-from dragoman.wire.error_wording import matched_part
+from dragoman.wire.error_wording import cut_matched_part
 
 _PLACE = re.compile(
     r"\b(?P<list>[a-zA-Z_]{1,30})(?:['\"]?[\[.,/ >()-]{1,4})(?P<at>\d{1,4})\b|\bat index (?P<index>\d{1,4})\b"
@@ -48,7 +48,7 @@ def blame(failure: Failure, asked: Sequence[Question], form: RequestForm) -> Bla
     """The questions that a refusal may be about, all of them if it does not say."""
     if len(asked) < 2:
         return Blame(tuple(asked), sure=True)
-    text = f"{failure.param} {matched_part(failure.message)}"
+    text = f"{failure.param} {cut_matched_part(failure.message)}"
     named = _find_named(text, failure.param, asked, form)
     if len(named) == 1:
         return Blame(named, sure=True)

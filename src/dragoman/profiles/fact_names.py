@@ -28,7 +28,7 @@ def entry_names(facts: Mapping[str, Any]) -> Iterator[str]:
             yield name
 
 
-def nested_fact(name: str, value: Any) -> dict[str, Any]:
+def nest_fact(name: str, value: Any) -> dict[str, Any]:
     """A fact by its dotted name, as a profile states it."""
     for step in reversed(name.split(".")):
         value = {step: value}

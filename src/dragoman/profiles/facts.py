@@ -228,7 +228,7 @@ def declarations() -> dict[str, Meta]:
     return {name: metas[0] if metas else Meta() for name, metas in found.items()}
 
 
-def declared_questions() -> dict[str, Asked]:
+def list_questions() -> dict[str, Asked]:
     """How each fact that a conversation can ask for is asked for, in their order."""
     extras = {name: meta.extra or {} for name, meta in declarations().items()}
     return {name: extra["asked"] for name, extra in extras.items() if "asked" in extra}

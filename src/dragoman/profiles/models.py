@@ -106,7 +106,7 @@ def find_model(name: str) -> ModelEntry | None:
     return _patterns().find(name)
 
 
-def known_window(name: str, stated: int) -> int:
+def find_window(name: str, stated: int) -> int:
     """The context window that is stated of a model, else the one that its maker gives it; 0 if nobody knows.
 
     A host may cut a model's window and never widens it."""
@@ -116,7 +116,7 @@ def known_window(name: str, stated: int) -> int:
     return found.context_window if found is not None else 0
 
 
-def known_output(name: str, stated: int) -> int:
+def find_output_limit(name: str, stated: int) -> int:
     """The greatest token limit of an answer, in the same way."""
     found = None if stated else find_model(name)
     return found.output_limit if found is not None else stated

@@ -45,19 +45,19 @@ class OfferedModel(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=1)
-def all_offers() -> tuple[Offer, ...]:
+def list_offers() -> tuple[Offer, ...]:
     text = (DATA / "offers" / "offers.toml").read_text("utf-8")
     return tuple(msgspec.convert(tomllib.loads(text)["offers"], list[Offer]))
 
 
-def offered_names(profile: str) -> tuple[str, ...]:
+def list_offered_names(profile: str) -> tuple[str, ...]:
     """The names that a provider of this profile is known to run."""
-    return tuple(name for offer in all_offers() if offer.profile == profile for name in offer.models)
+    return tuple(name for offer in list_offers() if offer.profile == profile for name in offer.models)
 
 
-def offered_models(profile: str | None = None) -> list[OfferedModel]:
+def list_offered_models(profile: str | None = None) -> list[OfferedModel]:
     """All models of a profile, or of all of them."""
-    return [_offer(offer, name) for offer in all_offers() if profile in (None, offer.profile) for name in offer.models]
+    return [_offer(offer, name) for offer in list_offers() if profile in (None, offer.profile) for name in offer.models]
 
 
 def _offer(offer: Offer, name: str) -> OfferedModel:

@@ -56,6 +56,6 @@ def _patterns() -> ModelPatterns[TokenWeights]:
 
 
 @lru_cache(maxsize=4096)
-def token_weights(model: str) -> TokenWeights:
+def find_token_weights(model: str) -> TokenWeights:
     """How a model counts."""
     return _patterns().find(model) or USUAL_WEIGHTS

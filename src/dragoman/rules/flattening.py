@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import joined, prefix_literal, quote
+from dragoman.conversation.literals import join_texts, prefix_literal, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot
 from dragoman.conversation.parts import NO_ID, Call, Json, Opaque, Part, Result, Text
@@ -33,7 +33,7 @@ def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
             texts.append(words)
         else:
             others.append(part)
-    return (Text(prefix_literal(header, joined("\n", texts))), *others)
+    return (Text(prefix_literal(header, join_texts("\n", texts))), *others)
 
 
 def _read_whole(part: Part) -> Json | None:

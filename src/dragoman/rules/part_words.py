@@ -19,7 +19,7 @@ from dragoman.conversation.parts import Inline, Json, Media, MediaKind, Opaque, 
 from dragoman.rules.rewriting import Swap
 
 
-def in_words(part: Media) -> Swap:
+def put_in_words(part: Media) -> Swap:
     """A text in place of media: that of a document which is text, else a line that says what was there."""
     plain = part.source if isinstance(part.source, Plain) else read_text_file(part)
     if plain is None:

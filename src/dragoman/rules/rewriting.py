@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import ChangeKind, Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import EMPTY, StringLiteral, joined
+from dragoman.conversation.literals import EMPTY, StringLiteral, join_texts
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
@@ -220,7 +220,7 @@ def without_empty(parts: Iterable[Part]) -> list[Text]:
 
 def join_lines(parts: Iterable[Part]) -> StringLiteral:
     """The texts of one message as one text, each on a line of its own. An empty text has no line."""
-    return joined("\n", [part.literal for part in without_empty(parts)])
+    return join_texts("\n", [part.literal for part in without_empty(parts)])
 
 
 _NOTHING = (b"null", b"[]", b"{}", b'""')

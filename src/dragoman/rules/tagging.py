@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from dragoman.conversation.literals import joined, prefix_literal, quote
+from dragoman.conversation.literals import join_texts, prefix_literal, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Part, Text
 
@@ -26,4 +26,4 @@ def tag_first_text(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
 
 def thinking_text(text: Text) -> Text:
     """Thinking as text of the answer."""
-    return Text(joined("", (quote("<thinking>"), text.literal, quote("</thinking>"))))
+    return Text(join_texts("", (quote("<thinking>"), text.literal, quote("</thinking>"))))

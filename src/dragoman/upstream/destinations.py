@@ -24,7 +24,7 @@ from dragoman.engine.exchange.destination import CacheHints, Destination, Target
 from dragoman.engine.history.trim_policy import MOST_TOKENS, Trim, TrimPolicy
 from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
-from dragoman.profiles.models import known_window
+from dragoman.profiles.models import find_window
 from dragoman.profiles.prices import TokenPrice, find_price
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patch_target
 from dragoman.upstream.auth.authorizer import AuthScheme
@@ -290,7 +290,7 @@ def _stores_prompts(price: TokenPrice | None, name: str) -> bool:
 def _trim_policy(trim: Trim | None, facts: Facts) -> TrimPolicy | None:
     if trim is None:
         return None
-    window = min(known_window(facts.model, facts.context_window), MOST_TOKENS)
+    window = min(find_window(facts.model, facts.context_window), MOST_TOKENS)
     return TrimPolicy(**msgspec.structs.asdict(trim), window=window)
 
 

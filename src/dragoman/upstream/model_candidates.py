@@ -8,7 +8,7 @@ from dragoman.engine.routing.decide import RoutePolicy
 from dragoman.engine.routing.router_model import PROMPT
 from dragoman.engine.routing.strategies import Strategy
 from dragoman.profiles.facts import REFUSES, Medium
-from dragoman.profiles.models import known_window
+from dragoman.profiles.models import find_window
 from dragoman.upstream.destinations import Routes
 
 
@@ -27,7 +27,7 @@ def candidate(config: Config, routes: Routes, name: str) -> Candidate:
         input_price=price.input if price is not None else None,
         cached_price=price.cached if price is not None else None,
         written_price=price.written if price is not None else None,
-        context_window=known_window(facts.model, facts.context_window),
+        context_window=find_window(facts.model, facts.context_window),
         inputs=frozenset(kind for kind, medium in facts.media.items() if _is_read(medium)),
         tools=facts.tools is not REFUSES,
         cache_minutes=model.cache_ttl,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from typing import Any
 
-from dragoman.probe.asked_dialects import asked_dialect
+from dragoman.probe.asked_dialects import find_asked_dialect
 from dragoman.probe.check import ComparedFact
 from dragoman.probe.findings import ProbeFinding, evidence_of, facts_found
 from dragoman.probe.profile_file import MEASURED, toml_value
@@ -36,7 +36,7 @@ def find_patch(target: Target, checked: FactCheck, seen: datetime.date) -> str:
 
 
 def _lines(target: Target, checked: FactCheck, seen: datetime.date) -> Iterator[str]:
-    questions = asked_dialect(target.dialect).questions
+    questions = find_asked_dialect(target.dialect).questions
     found = facts_found(checked.findings, questions)
     if checked.careful:
         taken = toml_value(_state_facts(checked.careful, found))

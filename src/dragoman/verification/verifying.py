@@ -21,7 +21,7 @@ from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.library.adapt import read
 from dragoman.errors import TargetError, Unrepresentable
 from dragoman.gateway.app import Gateway
-from dragoman.probe.asked_dialects import asked_dialect, asked_names
+from dragoman.probe.asked_dialects import find_asked_dialect, list_asked
 from dragoman.probe.inquiry import Inquiry, ProbeRequest
 from dragoman.probe.live.asking import ProbeRun
 from dragoman.probe.live.budget import ProbeBudget
@@ -115,9 +115,9 @@ class Verifier:
     async def _check_facts(self, destination: HttpDestination, known: FactCheck, budget: float) -> FactCheck:
         """Put the questions of the probe to the provider itself, and compare."""
         target = destination.target
-        if target.dialect not in asked_names() or destination.scheme is not None:
+        if target.dialect not in list_asked() or destination.scheme is not None:
             return FactCheck()
-        asked = asked_dialect(target.dialect)
+        asked = find_asked_dialect(target.dialect)
         path = asked.dialect.request_path(RenderOptions(target.model, False), "")
         server = ProbedServer(destination.url(path), target.model, destination.signed(0), asked)
         inquiry, price, cost = Inquiry(asked, known.findings), find_price(destination), known.cost

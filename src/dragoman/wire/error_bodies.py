@@ -132,7 +132,7 @@ def provider_error(raw: bytes) -> Any:
 def classify(status: int, names: tuple[str, ...], message: str) -> tuple[FailureKind, int | None, int | None]:
     """The kind, and the numbers of a context-length refusal. `names` are codes and types, the most reliable first."""
     lowered = [name[:_LONGEST_NAME].lower() for name in names[:_MOST_NAMES]]
-    message = error_wording.matched_part(message)
+    message = error_wording.cut_matched_part(message)
     strong = next((error_wording.CODES[name] for name in lowered if name in error_wording.CODES), None)
     if strong is FailureKind.CONTEXT_LENGTH or (strong is None and status not in _NEVER_CONTEXT):
         for sentence in error_wording.CONTEXT:
@@ -151,7 +151,8 @@ def classify(status: int, names: tuple[str, ...], message: str) -> tuple[Failure
 def _find_overflow(message: str) -> Overflow | None:
     """The numbers of a refusal, if the conversation itself would fit."""
     found = next(
-        (match for one in error_wording.OVERFLOW if (match := one.search(error_wording.matched_part(message)))), None
+        (match for one in error_wording.OVERFLOW if (match := one.search(error_wording.cut_matched_part(message)))),
+        None,
     )
     if found is None:
         return None

@@ -322,7 +322,7 @@ _MOST_READ = 4096
 _END_READ = 1024
 
 
-def matched_part(message: str) -> str:
+def cut_matched_part(message: str) -> str:
     """What is searched of a provider's message: its beginning, and of a long one its end.
 
     A sentence that we know stands there. Between them are the values that it complains about.

@@ -131,10 +131,10 @@ def replace_lone_surrogates(text: bytes) -> bytes:
     """
     if not _names_surrogate(text) or b"\0" in text:  # a NUL is no JSON
         return text
-    return in_stretches(_without_lone, text)
+    return replace_in_stretches(_without_lone, text)
 
 
-def in_stretches(replace: Callable[[bytes], bytes], text: bytes) -> bytes:
+def replace_in_stretches(replace: Callable[[bytes], bytes], text: bytes) -> bytes:
     """JSON text, replaced stretch by stretch."""
     return replace(text) if len(text) < _STRETCH else b"".join(map(replace, _stretches(text)))
 

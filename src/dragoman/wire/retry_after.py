@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.wire.error_wording import matched_part
+from dragoman.wire.error_wording import cut_matched_part
 from dragoman.wire.late_pattern import LatePattern
 
 _SENTENCE = LatePattern(
@@ -45,7 +45,7 @@ def _until(then: str, now: str) -> float | None:
 
 
 def _find_wait_in_sentence(message: str) -> float | None:
-    found = _SENTENCE.search(matched_part(message))
+    found = _SENTENCE.search(cut_matched_part(message))
     if found is None or not any(found.groups()):
         return None
     hours, minutes, seconds, milliseconds = (float(found[unit] or 0) for unit in ("h", "m", "s", "ms"))

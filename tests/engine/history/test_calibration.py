@@ -34,7 +34,7 @@ from dragoman.engine.history.calibration import (
     can_be_estimated,
     observe_count,
 )
-from dragoman.engine.history.sizes import BYTES_PER_TOKEN, bytes_per_token, estimate_tokens
+from dragoman.engine.history.sizes import BYTES_PER_TOKEN, estimate_bytes_per_token, estimate_tokens
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest, trim
 from dragoman.engine.library.adapt import read
@@ -130,14 +130,14 @@ def test_what_the_provider_adds_by_itself_says_nothing_about_estimates() -> None
 )
 def test_how_many_bytes_a_token_has_follows_from_the_text(words: str, least: float, most: float) -> None:
     messages = (Message(Role.USER, (Text(quote(words * 500)),)),)
-    assert least <= bytes_per_token(messages, "") <= most
+    assert least <= estimate_bytes_per_token(messages, "") <= most
 
 
 def test_a_beginning_that_is_long_enough_decides() -> None:
     beginning = (user("plain words of people " * 500),)
     later = (*beginning, user('{"a":[1,22,{"b":null}]},' * 5_000))
-    assert bytes_per_token(beginning, "") == bytes_per_token(later, "")
-    assert bytes_per_token((), "") == BYTES_PER_TOKEN
+    assert estimate_bytes_per_token(beginning, "") == estimate_bytes_per_token(later, "")
+    assert estimate_bytes_per_token((), "") == BYTES_PER_TOKEN
 
 
 def test_what_is_added_to_every_request_is_taken_from_the_window() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.history.sizes import measure_tools, reserved_tokens
+from dragoman.engine.history.sizes import estimate_reserve, measure_tools
 from dragoman.engine.library.adapt import read
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 40_000}}
@@ -23,15 +23,15 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + 
     ],
 )
 def test_a_token_for_every_four_bytes_and_a_thousand_for_a_picture(body: dict[str, Any], tokens: int) -> None:
-    assert reserved_tokens(read(body, source="openai-chat").conversation) == tokens
+    assert estimate_reserve(read(body, source="openai-chat").conversation) == tokens
 
 
 def test_tools_count_with_their_schemas() -> None:
     bare = {"messages": [{"role": "user", "content": "Hi"}]}
     schema = {"type": "object", "properties": {"city": {"type": "string", "description": "d" * 400}}}
     tool = {"type": "function", "function": {"name": "weather", "parameters": schema}}
-    more = reserved_tokens(read(bare | {"tools": [tool]}, source="openai-chat").conversation)
-    assert more - reserved_tokens(read(bare, source="openai-chat").conversation) >= len(json.dumps(schema)) // 5
+    more = estimate_reserve(read(bare | {"tools": [tool]}, source="openai-chat").conversation)
+    assert more - estimate_reserve(read(bare, source="openai-chat").conversation) >= len(json.dumps(schema)) // 5
 
 
 def test_the_tools_of_every_turn_are_measured_once() -> None:

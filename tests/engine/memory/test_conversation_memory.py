@@ -12,7 +12,7 @@ from dragoman.conversation.messages import Message
 from dragoman.dialects.shared.read_lists import ReadList
 from dragoman.engine.compile import request_limits
 from dragoman.engine.history import sizes
-from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.history.sizes import estimate_reserve
 from dragoman.engine.library.adapt import adapt, read
 from dragoman.engine.library.policy import State
 from dragoman.engine.memory import continued_requests
@@ -245,7 +245,7 @@ def test_a_request_reserves_the_same_with_a_memory() -> None:
     for turns, system in ((20, "Be kind."), (21, "Be kind."), (22, "Be brief and kind."), (21, "Be kind."), (9, "")):
         request = body(turns, system=system)
         remembered, plain = (read(request, source="openai-chat", memory=one) for one in (caller, None))
-        assert reserved_tokens(remembered.conversation, remembered.known) == reserved_tokens(plain.conversation)
+        assert estimate_reserve(remembered.conversation, remembered.known) == estimate_reserve(plain.conversation)
 
 
 def test_the_messages_of_a_request_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,9 +260,9 @@ def test_the_messages_of_a_request_are_counted_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sizes, "count_bytes", note)
     for turns in (20, 21):
         ask = read(body(turns), source="openai-chat", memory=caller)
-        first = reserved_tokens(ask.conversation, ask.known)
+        first = estimate_reserve(ask.conversation, ask.known)
         counted.clear()
-        assert (reserved_tokens(ask.conversation, ask.known), counted) == (first, [])
+        assert (estimate_reserve(ask.conversation, ask.known), counted) == (first, [])
 
 
 def test_what_is_known_of_a_body_counts_from_its_third_turn() -> None:

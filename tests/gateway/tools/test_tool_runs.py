@@ -15,7 +15,7 @@ from dragoman.config.variables import Environment
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, ProviderTool, ToolRun
 from dragoman.errors import ConfigError
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.gateway.tools import tool_runs
 from dragoman.gateway.tools.searched_pages import find_pages
 from dragoman.gateway.tools.tool_runs import GatewayTools, is_allowed_server
@@ -25,7 +25,7 @@ SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
 def tools_of(**config: Any) -> GatewayTools:
-    read = parse(json.dumps(config), file="x.yaml", known=known_names(Profiles()), variables=Environment({}))
+    read = parse(json.dumps(config), file="x.yaml", known=collect_names(Profiles()), variables=Environment({}))
     return GatewayTools(read.config)
 
 

@@ -175,10 +175,10 @@ def read_routes(
     """A configuration, the profiles with those that it brings along, and where names lead by both. `quiet`: its
     warnings are not printed."""
     from dragoman.config.load import load, profile_files
-    from dragoman.gateway.config_names import known_names, own_profiles
+    from dragoman.gateway.config_names import collect_names, own_profiles
     from dragoman.upstream.destinations import Routes
 
-    loaded = load(file, known=known_names(profiles), env_files=env_files)
+    loaded = load(file, known=collect_names(profiles), env_files=env_files)
     for warning in () if quiet else loaded.warnings:
         print_error(f"warning: {warning}")
     known = own_profiles(profile_files(loaded.config, file.parent if file is not None else Path()), profiles)

@@ -14,7 +14,7 @@ import msgspec
 from dragoman.config.errors import InvalidConfig
 from dragoman.config.load import DEFAULT_FILE, Loaded, load
 from dragoman.config.schema.config_file import Config
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.profiles.profile import Profiles
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -65,7 +65,7 @@ class GivenConfig(msgspec.Struct, frozen=True):
         return self._load().config
 
     def _load(self) -> Loaded:
-        return load(self.file, known=known_names(self.profiles), env_files=self.env_files)
+        return load(self.file, known=collect_names(self.profiles), env_files=self.env_files)
 
 
 def config_options(command: Command) -> Command:

@@ -14,8 +14,8 @@ from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
 from dragoman.config.schema.log import Log, LogLevel, ProviderErrors
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.config_names import known_names
-from dragoman.gateway.services import Services, in_memory_only
+from dragoman.gateway.config_names import collect_names
+from dragoman.gateway.services import Services, keep_in_memory
 
 
 @contextmanager
@@ -23,10 +23,10 @@ def own_gateway(
     runner: asyncio.Runner, given: GivenConfig, complete: Callable[[Loaded], Loaded] = lambda loaded: loaded
 ) -> Iterator[Gateway]:
     """A gateway with this configuration, in memory and without a log. `complete` may change what was read."""
-    file = ConfigFile(given.file, known=known_names(), process=os.environ, env_files=given.env_files)
+    file = ConfigFile(given.file, known=collect_names(), process=os.environ, env_files=given.env_files)
     loaded = complete(file.load())
     quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
-    loaded = in_memory_only(replace(loaded, config=replace(loaded.config, log=quiet)))
+    loaded = keep_in_memory(replace(loaded, config=replace(loaded.config, log=quiet)))
     gateway = Gateway(Services(loaded, file), watch=False)
     try:
         runner.run(gateway.services.store.start())

@@ -91,7 +91,7 @@ class Forgotten(msgspec.Struct):
     forgotten: int
 
 
-def known_lessons(state: GatewayState) -> tuple[LessonRecord, ...]:
+def list_lessons(state: GatewayState) -> tuple[LessonRecord, ...]:
     """Everything that refusals have taught."""
 
     async def read(store: Store) -> ListedLessons:

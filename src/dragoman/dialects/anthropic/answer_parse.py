@@ -13,7 +13,7 @@ from dragoman.conversation import events
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Opaque, Origin, StateKind
-from dragoman.conversation.replies import Stop, Usage, token_count
+from dragoman.conversation.replies import Stop, Usage, clamp_tokens
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.families.stop_reasons import StopReasons
@@ -371,14 +371,14 @@ class UsageCounter(msgspec.Struct, eq=False):
         others: tuple[tuple[str, Usage], ...] = ()
         if ROUNDS in fields:
             fields, others = fields | count_with_compactions(fields, fields[ROUNDS]), _find_advisors(fields[ROUNDS])
-        written, cached = token_count(fields.get(_WRITTEN)), token_count(fields.get(_READ))
+        written, cached = clamp_tokens(fields.get(_WRITTEN)), clamp_tokens(fields.get(_READ))
         details = fields.get("output_tokens_details")
-        reasoning = token_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
+        reasoning = clamp_tokens(details.get("thinking_tokens")) if isinstance(details, dict) else 0
         extras = {key: encode(value) for key, value in fields.items() if key not in _COUNTS}
         created = fields.get("cache_creation")
         return Usage(
-            input=token_count(fields.get(_INPUT)) + written + cached,
-            output=token_count(fields.get(_OUTPUT)),
+            input=clamp_tokens(fields.get(_INPUT)) + written + cached,
+            output=clamp_tokens(fields.get(_OUTPUT)),
             cached=cached,
             cache_written=written,
             reasoning=reasoning,
@@ -402,10 +402,10 @@ def count_with_compactions(counts: Mapping[str, Any], rounds: Any, sign: int = 1
     rounds of an answer; with `sign` -1, the counts without them."""
     listed = rounds if isinstance(rounds, list) else []
     found = [one for one in listed if isinstance(one, dict) and one.get("type") == "compaction"]
-    added = {key: sum([token_count(one.get(key)) for one in found]) for key in _COUNTS}
-    return {key: token_count(token_count(counts.get(key)) + sign * count) for key, count in added.items() if count}
+    added = {key: sum([clamp_tokens(one.get(key)) for one in found]) for key in _COUNTS}
+    return {key: clamp_tokens(clamp_tokens(counts.get(key)) + sign * count) for key, count in added.items() if count}
 
 
 def _count_kept(created: Any, lifetime: str, written: int) -> int:
     """Of the tokens that were written to the cache, those that stay so long."""
-    return min(token_count(created.get(lifetime)), written) if isinstance(created, dict) else 0
+    return min(clamp_tokens(created.get(lifetime)), written) if isinstance(created, dict) else 0

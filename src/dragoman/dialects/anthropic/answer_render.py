@@ -12,7 +12,7 @@ from dragoman.conversation.collect import tell
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import CallStarted, Started
 from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, join_texts, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin, StateKind
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
@@ -129,7 +129,7 @@ class _AnthropicAnswerRenderer(BlockCollector):
         self._start = event
 
     def closed_block(self) -> bytes:
-        text = joined("", self._literals)
+        text = join_texts("", self._literals)
         if self._kind_open is TEXT:
             # The types have `citations: null`, but Anthropic sends no such member, and Vercel's AI SDK refuses one.
             cited = b'"citations":%b,' % render_list(self._citations) if self._citations else b""

@@ -38,7 +38,7 @@ from dragoman.dialects.shared.media_links import LONG
 from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, compose, is_blank
 from dragoman.dialects.shared.parsing import decode_known, extras_of, parse_listed, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode, fields_of
-from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.top_level import decode_value
 from dragoman.dialects.shared.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object
@@ -115,7 +115,7 @@ _decode_any_turn = msgspec.json.Decoder(_AnyTurn).decode
 def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A message with members or blocks that the schema does not name, or with a role that nobody knows."""
     at = f"/messages/{index}"
-    turn = decoded(_decode_any_turn, raw, at)
+    turn = decode_value(_decode_any_turn, raw, at)
     unknown = split_unknown(raw, schema.AnthropicTurn)[1]
     role = _ROLES.get(turn.role)
     role, role_text = (USER, turn.role) if role is None else (role, "")

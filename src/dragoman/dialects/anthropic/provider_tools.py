@@ -28,6 +28,7 @@ from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.provider_tools import (
     NOTHING,
     Members,
+    find_sealed,
     location_in,
     lost_settings,
     number_in,
@@ -36,7 +37,6 @@ from dragoman.dialects.shared.provider_tools import (
     open_block,
     other_settings,
     render_location,
-    sealed_in,
     word_in,
     words_in,
 )
@@ -205,7 +205,7 @@ def _parse_result(family: Family, found: Members) -> ToolRun:
             entries = objects_in(content) if not error else []
             pages = tuple([_parse_page(entry) for entry in entries])
             contents = [word_in(entry, "encrypted_content") for entry in entries]
-            state = next((sealed for text in contents if (sealed := sealed_in(text))), "")
+            state = next((sealed for text in contents if (sealed := find_sealed(text))), "")
             signed = any(text and unseal(text) is None for text in contents)
             return ToolRun(family, identity, pages=pages, error=error, state=state, goes_back=signed)
         case Family.WEB_FETCH:

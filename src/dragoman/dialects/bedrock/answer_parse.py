@@ -12,9 +12,9 @@ from dragoman.conversation import events
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin, StateKind
-from dragoman.conversation.replies import Stop, Usage, token_count
+from dragoman.conversation.replies import Stop, Usage, clamp_tokens
 from dragoman.dialects.bedrock import NAME, ORIGIN
-from dragoman.dialects.bedrock.message_parse import FORMATS, cited_texts, parse_media
+from dragoman.dialects.bedrock.message_parse import FORMATS, parse_cited_texts, parse_media
 from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.families.stop_reasons import StopReasons
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
@@ -179,7 +179,7 @@ class BedrockAnswerParser(msgspec.Struct, eq=False):
         self.reasoning(index, decode_members(inner) if inner is not None else fields, out)
 
     def _whole_cited(self, index: int, fields: Mapping[str, Raw], out: list[events.Event]) -> bool:
-        texts = cited_texts(bytes(fields.get("content", b"")))
+        texts = parse_cited_texts(bytes(fields.get("content", b"")))
         for text in texts:
             self.text(index, text, out)
         raw = bytes(fields.get("citations", b""))
@@ -321,11 +321,11 @@ def parse_usage(raw: bytes) -> Usage | None:
         return None
     if not fields:
         return None
-    read, written = token_count(fields.get("cacheReadInputTokens")), token_count(fields.get("cacheWriteInputTokens"))
+    read, written = clamp_tokens(fields.get("cacheReadInputTokens")), clamp_tokens(fields.get("cacheWriteInputTokens"))
     extras = {key: encode(value) for key, value in fields.items() if key not in _KNOWN and not key.endswith(_TWIN)}
     return Usage(
-        input=token_count(fields.get("inputTokens")) + read + written,
-        output=token_count(fields.get("outputTokens")),
+        input=clamp_tokens(fields.get("inputTokens")) + read + written,
+        output=clamp_tokens(fields.get("outputTokens")),
         cached=read,
         cache_written=written,
         extras=extras_of(NAME, extras),
@@ -337,4 +337,4 @@ def parse_usage(raw: bytes) -> Usage | None:
 def _count_kept(details: Any, lifetime: str, written: int) -> int:
     """Of the tokens that were written to the cache, those that stay so long."""
     entries = [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
-    return min(sum(token_count(one.get("inputTokens")) for one in entries if one.get("ttl") == lifetime), written)
+    return min(sum(clamp_tokens(one.get("inputTokens")) for one in entries if one.get("ttl") == lifetime), written)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.conversation.collect import tell
 from dragoman.conversation.events import CallStarted
-from dragoman.conversation.literals import joined, quote, unquote
+from dragoman.conversation.literals import join_texts, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Reply, Usage
 from dragoman.dialects.bedrock import NAME
@@ -69,7 +69,7 @@ class _BedrockAnswerRenderer(BlockCollector):
     __slots__ = ()
 
     def closed_block(self) -> bytes:
-        text = joined("", self._literals)
+        text = join_texts("", self._literals)
         if self._kind_open is TEXT and self._citations:
             cited = render_list(self._citations)
             return b'{"citationsContent":{"content":[{"text":%b}],"citations":%b}}' % (text, cited)

@@ -36,7 +36,7 @@ from dragoman.dialects.families.carried_state import reattach
 from dragoman.dialects.shared.parsed_messages import compose
 from dragoman.dialects.shared.parsing import DOCUMENT_TYPES, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT
-from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.top_level import decode_value
 from dragoman.dialects.shared.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import split_members
@@ -96,7 +96,7 @@ _decode_any_turn = msgspec.json.Decoder(_AnyConverseTurn).decode
 def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A message with members or blocks of any kind, or with a role that nobody knows."""
     at = f"/messages/{index}"
-    turn = decoded(_decode_any_turn, raw, at)
+    turn = decode_value(_decode_any_turn, raw, at)
     role = _ROLES.get(turn.role)
     role, role_text = (USER, turn.role) if role is None else (role, "")
     extras = extras_of(NAME, split_unknown(raw, BedrockTurn)[1])
@@ -234,14 +234,14 @@ def thinking(literal: bytes, signature: bytes, extras: Extras | None = None) -> 
 def _parse_cited(raw: bytes, at: str) -> Part | None:
     """A text with its sources. Several texts in one block are left as they are."""
     wire = split_members(raw, f"{at}/citationsContent")
-    texts = cited_texts(bytes(wire.get("content", b"")))
+    texts = parse_cited_texts(bytes(wire.get("content", b"")))
     citations = bytes(wire.get("citations", b"[]"))
     if len(texts) != 1 or wire.keys() - {"content", "citations"}:
         return None
     return Text(texts[0], extras=Extras(NAME, {"citations": citations}))
 
 
-def cited_texts(raw: bytes) -> Sequence[bytes]:
+def parse_cited_texts(raw: bytes) -> Sequence[bytes]:
     """The literals of the texts of a cited block; none if it holds anything else."""
     try:
         blocks = decode_objects(raw)

@@ -15,7 +15,7 @@ from dragoman.conversation import events
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Origin
-from dragoman.conversation.replies import Stop, Usage, token_count
+from dragoman.conversation.replies import Stop, Usage, clamp_tokens
 from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
 from dragoman.dialects.families.stop_reasons import StopReasons
 from dragoman.dialects.shared import raw_json
@@ -297,13 +297,13 @@ def parse_usage(raw: bytes) -> Usage | None:
     counts = _counts(fields)
     if not counts:
         return None
-    entered = token_count(counts.get(INPUT))
+    entered = clamp_tokens(counts.get(INPUT))
     kept = {key: raw_json.encode(value) for key, value in fields.items() if key not in (TOKENS, CACHED)}
     return Usage(
         input=entered,
-        output=token_count(counts.get(OUTPUT)),
-        cached=min(token_count(fields.get(CACHED)), entered),
-        reasoning=token_count(counts.get(REASONING)),
+        output=clamp_tokens(counts.get(OUTPUT)),
+        cached=min(clamp_tokens(fields.get(CACHED)), entered),
+        reasoning=clamp_tokens(counts.get(REASONING)),
         extras=Extras(NAME, kept) if kept else None,
     )
 

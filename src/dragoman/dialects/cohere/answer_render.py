@@ -8,7 +8,7 @@ import msgspec
 
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, join_texts, quote, unquote
 from dragoman.conversation.parts import (
     Call,
     Citation,
@@ -60,7 +60,7 @@ class CitedText(msgspec.Struct, eq=False):
 
     def part(self, start: int, end: int) -> str:
         if self._literals:
-            self._decoded += unquote(joined("", self._literals))
+            self._decoded += unquote(join_texts("", self._literals))
             self._literals = []
         return self._decoded[start:end]
 
@@ -85,7 +85,7 @@ def media_link(kind: MediaKind, media_type: str, content: bytes, url: str) -> li
         return [quote(f"[{kind.value}]({url})")]
     if content == EMPTY:
         return []
-    return [joined("", [link_head(kind, media_type), content, LINK_END])]
+    return [join_texts("", [link_head(kind, media_type), content, LINK_END])]
 
 
 def render_answer(reply: Reply, context: AnswerContext) -> bytes:
@@ -125,7 +125,7 @@ def _render_message(choice: Choice) -> Json:
     if content or not (calls or plans):
         message["content"] = render_list(content)
     if plans:
-        message["tool_plan"] = joined("", plans)
+        message["tool_plan"] = join_texts("", plans)
     if calls:
         message["tool_calls"] = render_list(calls)
     if citations:
@@ -161,7 +161,7 @@ def _render_media(part: Media) -> Json:
     content = source.data if isinstance(source, Inline) else EMPTY
     media_type = source.media_type if isinstance(source, (Inline, Remote)) else ""
     words = [part.transcript] if part.transcript not in (None, EMPTY) else []
-    return joined("\n\n", [*media_link(part.kind, media_type, content, url), *[word for word in words if word]])
+    return join_texts("\n\n", [*media_link(part.kind, media_type, content, url), *[word for word in words if word]])
 
 
 # Usage

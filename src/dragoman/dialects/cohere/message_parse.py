@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from dragoman.conversation import traits
 from dragoman.conversation.collect import arguments_of
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, join_texts, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     Call,
@@ -33,9 +33,9 @@ from dragoman.conversation.traits import CODES, ObservedMessage, observe_message
 from dragoman.dialects.cohere import NAME, ORIGIN, schema
 from dragoman.dialects.shared.media_links import LONG, parse_links
 from dragoman.dialects.shared.parsed_messages import QUOTE, ParsedList, is_blank, join_results, share_places
-from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, make_id, parse_listed, stated_detail
+from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, make_id, parse_detail, parse_listed
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
-from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.top_level import decode_value
 from dragoman.dialects.shared.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
@@ -133,7 +133,7 @@ _DECODERS: Mapping[str, Any] = {role: msgspec.json.Decoder(kind) for role, kind 
 def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A message with members or parts that the schema does not name, or with a role that nobody knows."""
     at = f"/messages/{index}"
-    role = decoded(_decode_role, raw, at).role
+    role = decode_value(_decode_role, raw, at).role
     role_text = "" if role in _KINDS else role
     if role_text:
         role, raw = "user", render_object({**split_members(raw, at), "role": b'"user"'})
@@ -214,7 +214,7 @@ def _one_thought(parts: Sequence[Part]) -> list[Part]:
     thoughts = [part for part in parts if type(part) is Reasoning and part.text is not None] if len(parts) > 1 else []
     if len(thoughts) < 2:
         return [*parts]
-    text = joined("\n", [part.text.literal for part in thoughts if part.text is not None])
+    text = join_texts("\n", [part.text.literal for part in thoughts if part.text is not None])
     surplus = {id(part) for part in thoughts[1:]}
     rest = [part for part in parts if id(part) not in surplus]
     return [Reasoning(text=Text(text), field=THINKING) if part is thoughts[0] else part for part in rest]
@@ -313,7 +313,7 @@ def _parse_image(wire: schema.CohereImage, extras: Extras | None) -> Part | None
     link = wire.image_url
     if memoryview(link.url)[0] != QUOTE:
         return None
-    return Media(MediaKind.IMAGE, link_literal(link.url), detail=stated_detail(link.detail), extras=extras)
+    return Media(MediaKind.IMAGE, link_literal(link.url), detail=parse_detail(link.detail), extras=extras)
 
 
 def _parse_document(wire: schema.CohereDocument, extras: Extras | None) -> Part | None:

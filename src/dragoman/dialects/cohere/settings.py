@@ -34,14 +34,21 @@ from dragoman.dialects.shared.setting_table import (
     number,
     whole,
 )
-from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, join_misses, setting_members
+from dragoman.dialects.shared.top_level import (
+    Members,
+    ParsedMember,
+    TopLevel,
+    decode_value,
+    join_misses,
+    setting_members,
+)
 from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_members
 
 
 def _parse_stop(raw: Json) -> ParsedMember:
-    texts = decoded(decode_stops, raw, "/stop_sequences")
+    texts = decode_value(decode_stops, raw, "/stop_sequences")
     return ({"stop": texts}, {}) if texts else ({}, {"": raw})
 
 

@@ -15,7 +15,7 @@ import msgspec
 from dragoman.conversation import events
 from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure
-from dragoman.conversation.literals import EMPTY, joined, quote
+from dragoman.conversation.literals import EMPTY, join_texts, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.cohere import NAME, ORIGIN, answer_render
@@ -349,11 +349,11 @@ class CohereStreamRenderer(msgspec.Struct, StreamOutput):
             self._transcripts.append(event.transcript)
 
     def _end_media(self) -> None:
-        words = [joined("", self._transcripts)] if self._transcripts else []
+        words = [join_texts("", self._transcripts)] if self._transcripts else []
         ends = [LINK_END] if self._linked else []
         lead = [EMPTY] if self._addressed else []
         self._linked, self._addressed, self._transcripts = False, False, []
-        self._append(joined("\n\n", [*ends, *lead, *words]))
+        self._append(join_texts("\n\n", [*ends, *lead, *words]))
 
     def _stopped(self, event: events.Stopped) -> None:
         self._close()

@@ -16,7 +16,7 @@ import msgspec
 from dragoman.conversation import events
 from dragoman.conversation.collect import merge_usage
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, join_texts, quote, unquote
 from dragoman.conversation.parts import Json, StateKind
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.families.call_input import is_object
@@ -233,10 +233,10 @@ class BlockBuilder:
 
     def _end_media(self) -> None:
         """The end of the link, and after it the transcript of a sound."""
-        words = [joined("", self._transcripts)] if self._transcripts else []
+        words = [join_texts("", self._transcripts)] if self._transcripts else []
         ends = [LINK_END] if self._linked else []
         self._linked, self._transcripts = False, []
-        self.append(TEXT, joined("\n\n", [*ends, *words]))
+        self.append(TEXT, join_texts("\n\n", [*ends, *words]))
 
     def _kept(self, event: events.OpaqueBlock) -> None:
         if event.opaque.origin.dialect != self._form.dialect:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.replies import MOST_TOKENS, Usage, token_count
+from dragoman.conversation.replies import MOST_TOKENS, Usage, clamp_tokens
 from dragoman.dialects.shared.parsing import extras_of
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
 
@@ -123,7 +123,7 @@ def parse_responses_usage(raw: bytes, dialect: str) -> Usage | None:
 
 def _count_in(usage: Mapping[str, Any], key: str) -> int:
     """A count within bounds; 0 if the value cannot be one."""
-    return token_count(usage.get(key))
+    return clamp_tokens(usage.get(key))
 
 
 _WRITTEN_IN_ORDER = (

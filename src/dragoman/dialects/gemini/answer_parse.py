@@ -17,7 +17,7 @@ from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin, StateKind
-from dragoman.conversation.replies import Stop, Usage, token_count
+from dragoman.conversation.replies import Stop, Usage, clamp_tokens
 from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
@@ -585,8 +585,8 @@ def parse_usage(pieces: Iterable[bytes]) -> Usage | None:
             continue
     if not fields:
         return None
-    prompt, answer, thoughts, _, cached = (token_count(fields.get(name)) for name in _COUNTED)
-    fields[TOOL_USE] = token_count(fields.get(TOOL_USE)) or None
+    prompt, answer, thoughts, _, cached = (clamp_tokens(fields.get(name)) for name in _COUNTED)
+    fields[TOOL_USE] = clamp_tokens(fields.get(TOOL_USE)) or None
     extras = {key: encode(value) for key, value in fields.items() if key not in _COUNTED and value is not None}
     return Usage(
         input=prompt + (fields[TOOL_USE] or 0),
@@ -602,5 +602,5 @@ def _count_audio(details: Any) -> int:
     """The tokens of sound in a list of tokens by modality."""
     listed = details if isinstance(details, list) else ()
     return sum(
-        token_count(one.get("tokenCount")) for one in listed if type(one) is dict and one.get("modality") == "AUDIO"
+        clamp_tokens(one.get("tokenCount")) for one in listed if type(one) is dict and one.get("modality") == "AUDIO"
     )

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.conversation import events
 from dragoman.conversation.collect import arguments_of, collect, merge_usage, tell
 from dragoman.conversation.failures import EXACT_STATUSES, Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, join_texts, quote, unquote
 from dragoman.conversation.parts import Inline, Json, Media, Remote, StateKind
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
@@ -247,7 +247,7 @@ class PartBuilder:
         call, candidate.call = candidate.call, None
         if call is None:
             return
-        arguments: Json = arguments_of(unquote(joined("", candidate.fragments)), call.custom)
+        arguments: Json = arguments_of(unquote(join_texts("", candidate.fragments)), call.custom)
         if arguments[:1] != b"{":
             arguments = b'{"arguments":' + arguments + b"}"
         fields = {"name": quote(call.name), "args": one_line(arguments)}

@@ -20,7 +20,7 @@ from msgspec.structs import force_setattr, replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, join_texts, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     NO_ID,
@@ -47,7 +47,7 @@ from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedList, i
 from dragoman.dialects.shared.parsing import extras_of, make_id, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
 from dragoman.dialects.shared.read_lists import BEGIN
-from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.top_level import decode_value
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, split_items, split_members
 from dragoman.wire.media_types import type_of_url
@@ -174,7 +174,7 @@ _NO_ROLE: Mapping[str, Json] = {"role": b"null"}
 def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     """A content with members or parts that the schema does not name, or with another role than the usual ones."""
     at = f"/contents/{index}"
-    content = decoded(_decode_any_content, raw, at)
+    content = decode_value(_decode_any_content, raw, at)
     parts = _parse_parts(bytes(content.parts), f"{at}/parts")
     unknown = _split(raw, schema.GeminiContent)[1]
     extras = extras_of(NAME, _NO_ROLE if content.role is None and not unknown else unknown)
@@ -196,7 +196,7 @@ def parse_system(raw: Json) -> tuple[ObservedMessage, ...]:
     if raw[:1] == b'"':
         return (observe_message(Message(SYSTEM, (Text(raw),), FIELD)),)
     at = "/systemInstruction"
-    content = decoded(_decode_any_content, raw, at)
+    content = decode_value(_decode_any_content, raw, at)
     parts = _parse_parts(bytes(content.parts), f"{at}/parts", inner=True)
     extras = extras_of(NAME, _split(raw, schema.GeminiContent)[1])
     listed = _are_listed(parts)
@@ -449,7 +449,7 @@ def _parse_odd_part(raw: Json, at: str) -> Part:
             inner, others = _split(known[name], kind, nulls=True)
             known[name] = render_object(inner)
             unknown |= {f"{name}.{key}": value for key, value in others.items()}
-    part = _parse_part(decoded(schema.decode_part, render_object(known), at), unknown, at)
+    part = _parse_part(decode_value(schema.decode_part, render_object(known), at), unknown, at)
     return _keep_part(raw) if part is None else part
 
 
@@ -575,7 +575,7 @@ def _join(run: list[Part]) -> Part:
     if len(run) == 1:
         return last
     texts = [one if type(one) is Text else one.text for one in run if type(one) in (Text, Reasoning)]  # type: ignore[attr-defined]
-    whole = joined("", [text.literal for text in texts if text is not None])
+    whole = join_texts("", [text.literal for text in texts if text is not None])
     if type(last) is Reasoning:
         return replace(last, text=Text(whole))
     signatures = (one.signature for one in run if type(one) is Text and one.signature is not None)

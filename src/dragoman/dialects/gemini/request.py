@@ -26,7 +26,7 @@ from dragoman.dialects.near_misses.parts import odd_text
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, whole_call
 from dragoman.dialects.shared.parsed_messages import ListParser, item_parser
 from dragoman.dialects.shared.parsing import link_literal, parse_model
-from dragoman.dialects.shared.raw_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
+from dragoman.dialects.shared.raw_json import NULL, Fields, as_text, fields_of, items_of, parse_embedded_object
 from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
 from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits
@@ -147,7 +147,7 @@ def _interpret_member(key: str, value: Json, below: str, log: MissLog) -> Json:
         found = odd_text(value)
     elif key != "text" and value[:1] != b"{":
         items = items_of(value) or []
-        found = embedded_object(value) if value[:1] == b'"' else items[0] if len(items) == 1 else None
+        found = parse_embedded_object(value) if value[:1] == b'"' else items[0] if len(items) == 1 else None
     if found is None or found[:1] not in b'"{':
         raise MalformedRequest(f"{key} has another type than it takes", at=log.at + below)
     if found is not value:
@@ -195,7 +195,7 @@ def _repair_call(fields: Fields, below: str, log: MissLog) -> Json:
     if fields.get("args", b"{")[:1] not in (b"{", b"n"):
         log.note(Miss.ARGUMENTS, f"{below}/args")
         literal = as_text(fields["args"])
-        fields["args"] = embedded_object(literal) or b'{"arguments":' + literal + b"}"
+        fields["args"] = parse_embedded_object(literal) or b'{"arguments":' + literal + b"}"
     return render_object(fields)
 
 

@@ -32,7 +32,14 @@ from dragoman.dialects.shared.setting_table import (
     number,
     word,
 )
-from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, join_misses, setting_members
+from dragoman.dialects.shared.top_level import (
+    Members,
+    ParsedMember,
+    TopLevel,
+    decode_value,
+    join_misses,
+    setting_members,
+)
 from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object
@@ -126,10 +133,10 @@ def _parse_thinking(raw: Json) -> ParsedMember:
         found["thinking.effort"] = effort
         del wire["thinkingLevel"]
     if "thinkingBudget" in wire:
-        budget = decoded(_whole, wire.pop("thinkingBudget"), f"{at}/thinkingBudget")
+        budget = decode_value(_whole, wire.pop("thinkingBudget"), f"{at}/thinkingBudget")
         found |= {"thinking.on": False} if budget == 0 else {"thinking.budget": budget}
     if "includeThoughts" in wire:
-        found["thinking.visible"] = decoded(flag, wire.pop("includeThoughts"), f"{at}/includeThoughts")
+        found["thinking.visible"] = decode_value(flag, wire.pop("includeThoughts"), f"{at}/includeThoughts")
     return found, wire
 
 

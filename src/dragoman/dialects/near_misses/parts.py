@@ -29,10 +29,10 @@ from dragoman.dialects.shared.raw_json import (
     NULL,
     Fields,
     as_text,
-    embedded_object,
     fields_of,
     first_of,
     items_of,
+    parse_embedded_object,
     text_of,
 )
 from dragoman.wire.media_types import type_of_url
@@ -163,7 +163,7 @@ def parse_any_arguments(raw: Json | None) -> Json:
         return b"{}"
     if raw[:1] != b'"':
         return raw if raw[:1] == b"{" else as_text(raw)
-    return embedded_object(raw) or raw
+    return parse_embedded_object(raw) or raw
 
 
 def _parse_wrapped_result(fields: Fields) -> Part | None:
@@ -256,7 +256,7 @@ _BASE64 = re.compile(rb'[A-Za-z0-9+/]{4,}={0,2}"?$')
 
 def _parse_document(fields: Fields) -> Part | None:
     raw = fields.get("file", b"")
-    file = fields_of(embedded_object(raw) if raw[:1] == b'"' else raw)
+    file = fields_of(parse_embedded_object(raw) if raw[:1] == b'"' else raw)
     inner = file if file is not None else fields
     return _parse_media({**inner, "type": NULL}, MediaKind.DOCUMENT, ("document_url", "file_data", "file_url", "url"))
 
@@ -285,7 +285,7 @@ def _parse_audio(fields: Fields) -> Part | None:
     if "input_audio" not in fields and first_of(fields, _MEDIA_TYPES) is not None:
         return _parse_bytes(fields)
     raw = fields.get("input_audio", NULL)
-    inner = fields_of(embedded_object(raw) if raw[:1] == b'"' else raw) or fields
+    inner = fields_of(parse_embedded_object(raw) if raw[:1] == b'"' else raw) or fields
     content = inner.get("data", b"")
     if content.startswith(b'"data:') and isinstance(linked := link_literal(content), Inline):
         content = linked.data

@@ -17,11 +17,11 @@ from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.shared.raw_json import (
     NULL,
     Fields,
-    embedded_object,
     fields_of,
     first_of,
     items_of,
-    numbered_items,
+    parse_embedded_object,
+    parse_numbered_items,
     text_of,
 )
 from dragoman.errors import MalformedRequest
@@ -81,7 +81,7 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
     """The tools of a list that may not fit its schema."""
     if raw == NULL:
         return MeantTools((), False, (_miss(Miss.NULL_TOOLS, form.place),))
-    numbered = numbered_items(raw) or _list_named_tools(raw)
+    numbered = parse_numbered_items(raw) or _list_named_tools(raw)
     entries = items_of(raw) if numbered is None else [one for entry in numbered for one in items_of(entry) or [entry]]
     if entries is None and (raw[:1] != b"{" or not (form.takes_one or parse_any_tools(raw))):
         return MeantTools(*parse(raw))
@@ -206,7 +206,7 @@ def _has_odd_schema(entry: Json) -> bool:
 def _wrong_schema(entry: Json) -> Json | None:
     """The schema if it is neither an object nor the text of one."""
     raw = first_of(_unwrap(fields_of(entry) or {}), _SCHEMAS)
-    if raw is None or raw[:1] == b"{" or (raw[:1] == b'"' and embedded_object(raw) is not None):
+    if raw is None or raw[:1] == b"{" or (raw[:1] == b'"' and parse_embedded_object(raw) is not None):
         return None
     return raw
 
@@ -233,7 +233,7 @@ def parse_any_schema(raw: Json | None) -> Json | None:
     if raw is None or raw == NULL:
         return None
     if raw[:1] == b'"':
-        raw = embedded_object(raw)
+        raw = parse_embedded_object(raw)
     fields = fields_of(raw)
     if fields is None or raw is None:
         return b"{}"

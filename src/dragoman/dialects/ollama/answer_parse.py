@@ -14,7 +14,7 @@ from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Extras, Json, Origin
-from dragoman.conversation.replies import Stop, Usage, token_count
+from dragoman.conversation.replies import Stop, Usage, clamp_tokens
 from dragoman.dialects.families.call_input import parse_input
 from dragoman.dialects.families.stop_reasons import StopReasons
 from dragoman.dialects.ollama import NAME, THINKING
@@ -261,4 +261,4 @@ def parse_usage(fields: Mapping[str, Any]) -> Usage | None:
     if fields.get(INPUT) is None and fields.get(OUTPUT) is None and not times:
         return None
     extras = Extras(NAME, times) if times else None
-    return Usage(input=token_count(fields.get(INPUT)), output=token_count(fields.get(OUTPUT)), extras=extras)
+    return Usage(input=clamp_tokens(fields.get(INPUT)), output=clamp_tokens(fields.get(OUTPUT)), extras=extras)

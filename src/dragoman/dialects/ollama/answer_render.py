@@ -10,7 +10,7 @@ import msgspec
 from dragoman.conversation import events
 from dragoman.conversation.collect import arguments_of, merge_usage, tell
 from dragoman.conversation.failures import EXACT_STATUSES, Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, join_texts, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
@@ -111,7 +111,7 @@ class MessageBuilder(msgspec.Struct):
         call, self._call = self._call, None
         if call is None:
             return
-        arguments: Json = arguments_of(unquote(joined("", self._fragments)), call.custom)
+        arguments: Json = arguments_of(unquote(join_texts("", self._fragments)), call.custom)
         if arguments[:1] != b"{":
             arguments = b'{"arguments":' + arguments + b"}"
         place, self._calls = self._calls, self._calls + 1
@@ -133,7 +133,7 @@ class MessageBuilder(msgspec.Struct):
     def _end_media(self) -> None:
         self._media_part = -1
         words, self._fragments = self._fragments, []
-        self.content(joined("", [LINK_END, *([b'"\\n\\n"'] if words else []), *words]), None)
+        self.content(join_texts("", [LINK_END, *([b'"\\n\\n"'] if words else []), *words]), None)
 
     def _stopped(self, event: events.Stopped) -> None:
         self._stop = event
@@ -209,9 +209,9 @@ class _OllamaAnswerRenderer(MessageBuilder):
         self._called.append(json)
 
     def finish(self) -> None:
-        message: dict[str, Json] = {"role": b'"assistant"', "content": joined("", self._texts)}
+        message: dict[str, Json] = {"role": b'"assistant"', "content": join_texts("", self._texts)}
         if self._thoughts:
-            message["thinking"] = joined("", self._thoughts)
+            message["thinking"] = join_texts("", self._thoughts)
         if self._called:
             message["tool_calls"] = render_list(self._called)
         fields: dict[str, Json] = {**self.head(), "message": render_object(message), **self.tail()}

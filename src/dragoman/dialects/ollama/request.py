@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation.literals import joined
+from dragoman.conversation.literals import join_texts
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Part, Reasoning, Result, Text
@@ -101,7 +101,7 @@ def _put_in_order(parts: list[Part]) -> tuple[Part, ...]:
 def _join_texts(parts: list[Part]) -> tuple[Part, ...]:
     texts = [part.literal for part in parts if type(part) is Text]
     media = [part for part in parts if type(part) is not Text]
-    return (*media, Text(joined("\n", texts))) if texts else tuple(media)
+    return (*media, Text(join_texts("\n", texts))) if texts else tuple(media)
 
 
 def _flatten_result(part: Part) -> Part:

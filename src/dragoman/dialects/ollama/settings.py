@@ -29,7 +29,14 @@ from dragoman.dialects.shared.setting_table import (
     open_members,
     whole,
 )
-from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, join_misses, setting_members
+from dragoman.dialects.shared.top_level import (
+    Members,
+    ParsedMember,
+    TopLevel,
+    decode_value,
+    join_misses,
+    setting_members,
+)
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list
 
@@ -110,7 +117,7 @@ def _parse_options(raw: Json) -> ParsedMember:
             others[key] = value
         else:
             row = _OPTIONS[key]
-            found[row.field] = decoded(row.decode, value, f"/options/{key}")
+            found[row.field] = decode_value(row.decode, value, f"/options/{key}")
     return found, others
 
 

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import MediaDelta
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, joined, quote
+from dragoman.conversation.literals import EMPTY, join_texts, quote
 from dragoman.conversation.parts import (
     CONTENT_FIELD,
     Call,
@@ -183,7 +183,7 @@ class _SortedParts:
         thoughts = self.thoughts + [Reasoning(text=None, state=state) for state in signatures[1:]]
         if thoughts:
             out.append(_render_reasoning(thoughts))
-        out += (b',"refusal":', joined("", self.refusals) if self.refusals else b"null")
+        out += (b',"refusal":', join_texts("", self.refusals) if self.refusals else b"null")
         notes = [note for part in self.notes if (note := render_annotation(part.json, part.origin)) is not None]
         if notes:
             out += (b',"annotations":[', b",".join(notes), b"]")
@@ -202,7 +202,7 @@ class _SortedParts:
         if len(self.texts) == 1:
             return self.texts[0].literal
         if self.texts:
-            return joined("", [part.literal for part in self.texts])
+            return join_texts("", [part.literal for part in self.texts])
         return b"null" if self.calls or self.refusals or self.media else EMPTY
 
 
@@ -217,7 +217,7 @@ def _render_reasoning(thoughts: list[Reasoning]) -> bytes:
     texts = [part for part in thoughts if part.text is not None]
     out = b""
     if texts:
-        literal = joined("", [part.text.literal for part in texts if part.text is not None])
+        literal = join_texts("", [part.text.literal for part in texts if part.text is not None])
         out = b"," + reasoning_field(texts[0].field) + literal
     if any(part.state is not None or is_detailed(part.field) for part in thoughts):
         entries = [_render_entry(part, number) for number, part in enumerate(thoughts)]

@@ -547,7 +547,7 @@ def _parse_link(kind: MediaKind, link: schema.ChatUrl | str, hint: Raw, extras: 
         )
     if memoryview(link.url)[0] != QUOTE:
         return None
-    detail = parsing.stated_detail(link.detail)
+    detail = parsing.parse_detail(link.detail)
     headless = parsing.parse_headless_picture(link.url) if kind is MediaKind.IMAGE else None
     source = parsing.link_literal(link.url) if headless is None else headless
     form = form if headless is None else parsing.HEADLESS

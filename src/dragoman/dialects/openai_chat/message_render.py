@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.envelope import seal
-from dragoman.conversation.literals import EMPTY, joined, quote
+from dragoman.conversation.literals import EMPTY, join_texts, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
 from dragoman.conversation.parts import (
     BESIDE,
@@ -126,7 +126,7 @@ def _render_assistant(message: Message, out: Pieces) -> None:
     elif not calls:
         out.append(b',"content":null')
     if refusals and not message.listed:
-        out += (b',"refusal":', joined("\n", [part.literal for part in refusals]))
+        out += (b',"refusal":', join_texts("\n", [part.literal for part in refusals]))
     _render_reasoning(thoughts, out)
     _others(others, out)
     if pictures:
@@ -183,7 +183,7 @@ def _render_reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
     for field in _PLAIN_THOUGHTS:
         texts = [part.text.literal for part in thoughts if part.field == field and part.text is not None]
         if texts:
-            out += (b',"%b":' % field.encode(), joined("\n", texts))
+            out += (b',"%b":' % field.encode(), join_texts("\n", texts))
     details = [part for part in thoughts if part.field not in _PLAIN_THOUGHTS]
     if details:
         out += (b',"reasoning_details":[', b",".join([_render_detail(part) for part in details]), b"]")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, join_texts, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
     REFERENCE,
@@ -38,7 +38,7 @@ from dragoman.dialects.openai_responses import NAME, ORIGIN, schema
 from dragoman.dialects.openai_responses.tools import CLIENT_ITEMS
 from dragoman.dialects.shared import parsed_messages, parsing
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, UNREADABLE
-from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.top_level import decode_value
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import split_items, split_members
@@ -215,7 +215,7 @@ def _parse_reasoning(summary: Json, content: Json, encrypted: Json, beside: Extr
         more["content"] = content
     texts = summarised or thought
     return Reasoning(
-        text=Text(joined("\n\n", texts)) if texts else None,
+        text=Text(join_texts("\n\n", texts)) if texts else None,
         state=held,
         redacted=held is not None and held.kind == StateKind.REDACTED,
         field="content" if thought and not summarised else "summary",
@@ -385,7 +385,7 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ObservedMessage]:
     at = f"/input/{index}"
     if raw[:1] != b"{":
         raise MalformedRequest("an item that is not an object", at=at)
-    head = decoded(_decode_kind, raw, at)
+    head = decode_value(_decode_kind, raw, at)
     kind = head.type
     if kind == "message" or (kind is None and head.role is not None):
         kind = "message"
@@ -407,7 +407,7 @@ class _OddItem(msgspec.Struct):
         return self.wire.pop(name, b"")
 
     def take_word(self, name: str) -> str | None:
-        word: str | None = decoded(_decode_word, self.take(name) or b"null", f"{self.at}/{name}")
+        word: str | None = decode_value(_decode_word, self.take(name) or b"null", f"{self.at}/{name}")
         return word
 
     def extras(self) -> Extras | None:
@@ -596,7 +596,7 @@ def _parse_image(part: schema.ResponsesImage, at: str, extras: Extras | None) ->
         form = "" if headless is None else parsing.HEADLESS
     else:
         raise MalformedRequest("the URL is not a string", at=f"{at}/image_url")
-    detail = parsing.stated_detail(part.detail or None)
+    detail = parsing.parse_detail(part.detail or None)
     return Media(MediaKind.IMAGE, source, part.filename, detail, wire_form=form, extras=extras)
 
 

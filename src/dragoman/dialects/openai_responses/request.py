@@ -26,7 +26,7 @@ from dragoman.dialects.shared.raw_json import Fields, fields_of, items_of, text_
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
 from dragoman.dialects.shared.request_reader import RequestReader
-from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.top_level import decode_value
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
@@ -188,7 +188,7 @@ def _repair_summary(fields: Fields, log: MissLog) -> Json | None:
     listed = [given] if given[:1] in (b'"', b"{") else items_of(given) or []
     texts = [text_of(item) or text_of((fields_of(item) or {}).get("text")) for item in listed]
     if not all(texts) or fits(open_summary, given):
-        decoded(open_summary, given, f"{log.at}/summary")
+        decode_value(open_summary, given, f"{log.at}/summary")
         return None
     log.note(Miss.PART, "/summary")
     pieces = [b'{"type":"summary_text","text":' + quote(text) + b"}" for text in texts]

@@ -151,7 +151,7 @@ def data_url(source: Inline) -> tuple[bytes, memoryview]:
     return b'"data:%b;base64,' % quote(source.media_type)[1:-1], memoryview(source.data)[1:]
 
 
-def stated_detail(word: str | None) -> str | None:
+def parse_detail(word: str | None) -> str | None:
     """The level of detail of an image. `auto` is what holds if nothing is stated."""
     return None if word == "auto" else word
 

@@ -82,7 +82,7 @@ def lost_settings(tool: ProviderTool, written: Iterable[str]) -> tuple[str, ...]
     return (*(name for name in given if name not in done), *tool.further)
 
 
-def sealed_in(text: str) -> str:
+def find_sealed(text: str) -> str:
     """The text if it is an envelope of ours that holds something, else nothing."""
     opened = unseal(text)
     return text if opened is not None and opened.json else ""

@@ -65,7 +65,7 @@ def items_of(raw: Json | None) -> list[Json] | None:
     return [bytes(item) for item in decode_items(raw)]
 
 
-def numbered_items(raw: Json | None) -> list[Json] | None:
+def parse_numbered_items(raw: Json | None) -> list[Json] | None:
     """The items of a list that was written as an object with their numbers for keys, or None if it is none.
 
     Some languages write a list so once an item was taken out of it.
@@ -83,7 +83,7 @@ def first_of(fields: Mapping[str, Json], names: Iterable[str]) -> Json | None:
     return None
 
 
-def embedded_object(literal: Json) -> Json | None:
+def parse_embedded_object(literal: Json) -> Json | None:
     """The JSON object that a string holds, if it holds one."""
     text = unquote(literal).strip().encode()
     try:

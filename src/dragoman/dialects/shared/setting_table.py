@@ -146,7 +146,7 @@ class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
         for row in self.rows:
             value = wire.pop(row.member, b"null")
             if value != b"null":
-                found[row.field] = top_level.decoded(row.decode, value, f"{at}/{row.member}")
+                found[row.field] = top_level.decode_value(row.decode, value, f"{at}/{row.member}")
         found |= self.parse_rest(wire)
         beside: dict[str, Json] = {}
         for one in self.objects:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.conversation.events import CallDelta, Event, ReasoningDelta, RefusalDelta, TextDelta
-from dragoman.wire.json_reader import hide_backslashes, in_stretches, replace_lone_surrogates, show_backslashes
+from dragoman.wire.json_reader import hide_backslashes, replace_in_stretches, replace_lone_surrogates, show_backslashes
 
 _DELTAS: frozenset[type[Any]] = frozenset({TextDelta, ReasoningDelta, RefusalDelta, CallDelta})
 _REPLACEMENT = b'"\\ufffd"'
@@ -45,7 +45,7 @@ class SurrogateMender(Struct, eq=False):
 
     def _join(self, text: tuple[type[Any], int, int], literal: bytes) -> bytes:
         """The literal without marks. A first half at its end is kept for the next one."""
-        literal = b'"' + self._waiting.pop(text, b"") + in_stretches(_unmark, literal)[1:]
+        literal = b'"' + self._waiting.pop(text, b"") + replace_in_stretches(_unmark, literal)[1:]
         if _LAST_HIGH.fullmatch(literal, len(literal) - 7) and _begins_escape(literal, len(literal) - 7):
             self._waiting[text] = literal[-7:-1]
             literal = literal[:-7] + b'"'
@@ -79,7 +79,7 @@ def mark_surrogates(frame: bytes) -> bytes:
     """The frame with a control character in each surrogate escape, so that a decoder accepts it."""
     if b"\0" in frame:  # which is no JSON
         return frame
-    return in_stretches(_mark, frame)
+    return replace_in_stretches(_mark, frame)
 
 
 def _mark(text: bytes) -> bytes:

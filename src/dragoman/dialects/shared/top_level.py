@@ -104,7 +104,7 @@ def parse_members(
             nulls.append(key)
         elif key in plain and plain[key][0] not in found:
             field, decode = plain[key]
-            found[field] = decoded(decode, raw, f"/{key}")
+            found[field] = decode_value(decode, raw, f"/{key}")
             first[field] = key, raw
         elif key in plain and plain[key][0] in first:
             if first[plain[key][0]][1] != raw:
@@ -142,7 +142,7 @@ def _without_spelling(value: Any) -> Any:
     return replace(value, wire_form="") if isinstance(value, ToolChoice) else value
 
 
-def decoded(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
+def decode_value(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
     """A value of one type. Raises MalformedRequest if it has another."""
     try:
         return decode(raw)

@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.emulators.anthropic import compaction
 from dragoman.emulators.anthropic.caching import render_diagnostics
-from dragoman.emulators.anthropic.hosted_blocks import container, counted, run_blocks, text_blocks
+from dragoman.emulators.anthropic.hosted_blocks import container, count_runs, run_blocks, text_blocks
 from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
@@ -36,7 +36,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
         "usage": {
             **_render_input_usage(_usage(request, turn)),
             **_render_output_usage(_usage(request, turn)),
-            **counted(turn),
+            **count_runs(turn),
         },
         **container(request, turn),
         **render_diagnostics(request, turn.cache.miss),
@@ -65,7 +65,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
         {
             "type": "message_delta",
             "delta": ending,
-            "usage": {**_render_input_usage(usage, short=True), **_render_output_usage(usage), **counted(turn)},
+            "usage": {**_render_input_usage(usage, short=True), **_render_output_usage(usage), **count_runs(turn)},
         }
     )
     yield _event({"type": "message_stop"})

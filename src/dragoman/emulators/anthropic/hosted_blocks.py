@@ -115,7 +115,7 @@ def _location(page: WebPage, words: str) -> Block:
     }
 
 
-def counted(turn: ModelTurn) -> dict[str, Any]:
+def count_runs(turn: ModelTurn) -> dict[str, Any]:
     """What the usage says of such runs: nothing if there were none."""
     if not turn.runs:
         return {}

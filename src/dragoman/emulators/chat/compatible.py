@@ -12,7 +12,7 @@ from typing import Any
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, detailed_usage
 from dragoman.emulators.chat.openai.request_types import mismatch_refusal, missing, not_among, unknown
-from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
+from dragoman.emulators.chat.pairs import after_opening, find_unanswered_calls, orphan_results, role
 from dragoman.emulators.chat.reported import thinks_unless_disabled
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check, MismatchWords, fits, sounds
 from dragoman.emulators.chat.thought_signatures import check_signed_calls
@@ -124,7 +124,7 @@ def _alternates(turns: list[Any]) -> bool:
 
 def check_pairs(spec: CompatibleService, request: ReceivedRequest) -> None:
     messages = request.body["messages"]
-    unanswered = next(unanswered_calls(messages), None)
+    unanswered = next(find_unanswered_calls(messages), None)
     if unanswered is not None and spec.unanswered_sentence is not None:
         sentence = spec.unanswered_sentence.format(ids=", ".join(unanswered.missing), at=unanswered.until)
         raise ChatRefusal(400, sentence, param=f"messages.[{unanswered.until}].role")

@@ -14,7 +14,7 @@ from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat.openai.request_types import bracketed, empty_array, too_long
 from dragoman.emulators.chat.openai.settings import lacks_json_word
 from dragoman.emulators.chat.openai.tools import find_odd_pattern
-from dragoman.emulators.chat.pairs import orphan_results, role, unanswered_calls
+from dragoman.emulators.chat.pairs import find_unanswered_calls, orphan_results, role
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -197,7 +197,7 @@ def check_reasoning(request: ReceivedRequest) -> None:
 
 def check_pairs(request: ReceivedRequest) -> None:
     messages = request.body["messages"]
-    unanswered = next(unanswered_calls(messages), None)
+    unanswered = next(find_unanswered_calls(messages), None)
     orphan = next(orphan_results(messages), None)
     # a turn between two results: the second one is reported (Factory-AI/factory#31)
     begun = unanswered is not None and unanswered.until > unanswered.at + 1

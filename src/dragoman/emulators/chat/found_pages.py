@@ -19,7 +19,7 @@ def render_citations(turn: ModelTurn) -> Fields:
     return {"annotations": [{"type": "url_citation", "url_citation": one} for one in cited]} if cited else {}
 
 
-def executed_tools(turn: ModelTurn) -> Fields:
+def list_executed_tools(turn: ModelTurn) -> Fields:
     """Groq's compound systems: every run with its arguments and its output, beside the text."""
     runs = []
     for index, run in enumerate(turn.runs):

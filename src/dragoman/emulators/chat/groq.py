@@ -8,11 +8,11 @@ from typing import Any
 
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, cached_usage, plain_usage
-from dragoman.emulators.chat.found_pages import executed_tools
+from dragoman.emulators.chat.found_pages import list_executed_tools
 from dragoman.emulators.chat.openai.request_types import json_type
 from dragoman.emulators.chat.openai.settings import check_json_mentioned
 from dragoman.emulators.chat.openai.tools import strict_errors
-from dragoman.emulators.chat.reported import promised_schemas, refusing_pictures
+from dragoman.emulators.chat.reported import list_promised_schemas, refusing_pictures
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, fits
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -171,7 +171,7 @@ def check_stops(request: ReceivedRequest) -> None:
 
 def check_strict(request: ReceivedRequest) -> None:
     """Every object of a strict schema is closed, and all its fields are required."""
-    for whose, schema in promised_schemas(request.body):
+    for whose, schema in list_promised_schemas(request.body):
         for _ in strict_errors(schema):
             sentence = f"invalid JSON schema for {whose}: additionalProperties:false must be set on every object"
             raise ChatRefusal(400, sentence)
@@ -264,7 +264,7 @@ ANSWER_STYLE = AnswerStyle(
     top_fields={"system_fingerprint": "fp_emulated_groq"},
     finish_fields=_finish,
     render_usage=_render_usage,
-    run_fields=executed_tools,
+    run_fields=list_executed_tools,
 )
 
 FAULTS = {

@@ -27,7 +27,7 @@ def call_ids(message: Any) -> tuple[str, ...]:
     return tuple(str(call.get("id")) for call in calls if isinstance(call, dict))
 
 
-def unanswered_calls(messages: list[Any]) -> Iterator[UnansweredCalls]:
+def find_unanswered_calls(messages: list[Any]) -> Iterator[UnansweredCalls]:
     """Assistant messages with calls that the tool messages directly after them do not answer."""
     for at, message in enumerate(messages):
         ids = call_ids(message)

@@ -99,7 +99,7 @@ def has_many_systems(request: ReceivedRequest) -> bool:
     return sum(role(message) == "system" for message in request.body["messages"]) > 1
 
 
-def promised_schemas(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def list_promised_schemas(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The schemas that a strict tool or a strict answer has, with whose they are."""
     for at, tool in enumerate(body.get("tools") or ()):
         function = tool.get("function") or {}
@@ -112,7 +112,7 @@ def promised_schemas(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]
 
 def has_open_schema(request: ReceivedRequest) -> bool:
     """A strict schema that is not closed, or has an optional field."""
-    return any(error for _, schema in promised_schemas(request.body) for error in strict_errors(schema))
+    return any(error for _, schema in list_promised_schemas(request.body) for error in strict_errors(schema))
 
 
 def has_format_beside_tools(request: ReceivedRequest) -> bool:

@@ -452,7 +452,7 @@ def _refuse(facts: StatedFacts, request: ReceivedRequest) -> None:
             raise ChatRefusal(400, words)
 
 
-def stated(facts: Mapping[str, Any], model: str = "some-model") -> ChatService:
+def serve_facts(facts: Mapping[str, Any], model: str = "some-model") -> ChatService:
     """The server of these facts."""
     return ChatService(
         name="stated-facts",

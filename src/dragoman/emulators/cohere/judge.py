@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.emulators.chat.pairs import call_ids, orphan_results, role, unanswered_calls
+from dragoman.emulators.chat.pairs import call_ids, find_unanswered_calls, orphan_results, role
 from dragoman.emulators.cohere.request_types import REQUEST, sentence
 from dragoman.emulators.cohere.schemas import schema_errors
 from dragoman.emulators.emulated_api import ProviderRefusal
@@ -57,7 +57,7 @@ def _call_errors(body: dict[str, Any]) -> Iterator[str]:
         ids = call_ids(message)
         if len(set(ids)) < len(ids):
             yield "invalid request: cannot have duplicate tool ids"
-    for found in unanswered_calls(messages):
+    for found in find_unanswered_calls(messages):
         yield (
             "invalid request: An assistant message with 'tool_calls' must be followed by tool messages responding to"
             " each 'tool_call_id'. The following tool_call_ids did not have response messages: "

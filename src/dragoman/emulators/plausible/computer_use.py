@@ -23,7 +23,7 @@ _SIZES = (("display_width_px", "display_height_px"), ("display_width", "display_
 _SCROLLED = {"up": (0, -300), "down": (0, 300), "left": (-300, 0), "right": (300, 0)}
 
 
-def screen_verbs(entry: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def list_screen_verbs(entry: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """What a model may do with a declared screen, each with its description; nothing if it is none."""
     settings = _gemini_settings(entry)
     if settings is not None:

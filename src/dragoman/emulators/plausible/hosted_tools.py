@@ -89,7 +89,7 @@ class HostedAnswer:
     cited: tuple[CitedSpan, ...] = ()
 
 
-def hosted_kind(entry: Mapping[str, Any]) -> Hosted | None:
+def find_hosted_kind(entry: Mapping[str, Any]) -> Hosted | None:
     """Which of the provider's tools an entry of `tools` declares; None: it declares functions."""
     system = entry.get("systemTool")
     kind = system.get("name") if isinstance(system, dict) else entry.get("type")
@@ -99,12 +99,12 @@ def hosted_kind(entry: Mapping[str, Any]) -> Hosted | None:
     return next((tool for pattern, tool in _TYPES if pattern.match(kind)), None)
 
 
-def hosted_tools(body: Mapping[str, Any]) -> Iterator[HostedTool]:
+def list_hosted_tools(body: Mapping[str, Any]) -> Iterator[HostedTool]:
     """The provider's tools that a request declares, or that its model has anyway."""
     config = body.get("toolConfig")
     declared = body.get("tools") or (config.get("tools") if isinstance(config, dict) else None)
     for entry in declared if isinstance(declared, list) else ():
-        kind = hosted_kind(entry) if isinstance(entry, dict) else None
+        kind = find_hosted_kind(entry) if isinstance(entry, dict) else None
         if kind is not None:
             yield HostedTool(kind, _server_of(entry, body) if kind is Hosted.MCP else entry)
     model = body.get("model")

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.plausible.attachments import describe_attachment
-from dragoman.emulators.plausible.computer_use import screen_verbs
-from dragoman.emulators.plausible.hosted_tools import HostedTool, hosted_kind, hosted_tools
+from dragoman.emulators.plausible.computer_use import list_screen_verbs
+from dragoman.emulators.plausible.hosted_tools import HostedTool, find_hosted_kind, list_hosted_tools
 from dragoman.emulators.plausible.workspace_tools import is_workspace, workspace_verbs
 from dragoman.emulators.provider import Hosted
 from dragoman.emulators.request_members import find_asked_schema, list_functions
@@ -97,7 +97,7 @@ class RequestView:
 def view_request(body: dict[str, Any]) -> RequestView:
     """What the model sees of the body."""
     allowed = _find_allowed(body)
-    hosted = tuple(hosted_tools(body))
+    hosted = tuple(list_hosted_tools(body))
     offered, deferred = _functions(body, hosted)
     settings = [body, *(body[name] for name in _SETTINGS if isinstance(body.get(name), dict))]
     sayings = tuple(_sayings(body))
@@ -128,9 +128,9 @@ def _functions(body: dict[str, Any], hosted: tuple[HostedTool, ...]) -> tuple[li
     for entry in entries:
         inner = entry.get("tools") if entry.get("type") == "namespace" else None
         for one in inner if isinstance(inner, list) else [entry]:
-            if not isinstance(one, dict) or hosted_kind(one) is not None:
+            if not isinstance(one, dict) or find_hosted_kind(one) is not None:
                 continue
-            verbs = workspace_verbs(one) if is_workspace(one) else screen_verbs(one)
+            verbs = workspace_verbs(one) if is_workspace(one) else list_screen_verbs(one)
             if verbs or is_workspace(one):
                 offered += [OfferedTool(verb, about, {}, form=one) for verb, about in verbs]
                 continue

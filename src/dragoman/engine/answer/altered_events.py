@@ -23,7 +23,7 @@ from dragoman.conversation.events import (
     Stopped,
     TextDelta,
 )
-from dragoman.conversation.literals import joined, prefix_literal, quote, unquote
+from dragoman.conversation.literals import join_texts, prefix_literal, quote, unquote
 from dragoman.conversation.parts import Opaque
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.answer_tool import AnswerTool
@@ -97,7 +97,7 @@ class _Renaming(Struct, eq=False):
         held = self._held.pop((choice, part), None)
         if held is None:
             return []
-        text = unquote(joined("", held))
+        text = unquote(join_texts("", held))
         try:
             renamed = rename_arguments(text.encode(), self._keys).decode()
         except ValueError:

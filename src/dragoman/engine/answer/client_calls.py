@@ -23,7 +23,7 @@ from dragoman.conversation.events import (
     Signed,
     Stopped,
 )
-from dragoman.conversation.literals import joined, quote, unquote
+from dragoman.conversation.literals import join_texts, quote, unquote
 from dragoman.conversation.parts import OURS, Call, Extras, Json, Opaque, Origin
 from dragoman.conversation.tools import CallForm
 
@@ -79,7 +79,7 @@ class ClientCalls(msgspec.Struct, eq=False):
 
     def _whole(self, choice: int, part: int) -> list[Event]:
         held = self._held.pop((choice, part))
-        text, started = unquote(joined("", held.literals)), held.started
+        text, started = unquote(join_texts("", held.literals)), held.started
         if held.form.run:
             call = Call(started.id, started.name, arguments_of(text), signature=held.state)
             block = Opaque(kind=held.form.run, json=b"{}", origin=OURS, meant=(call,))

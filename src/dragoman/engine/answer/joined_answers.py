@@ -22,7 +22,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import joined, prefix_literal, quote, unquote
+from dragoman.conversation.literals import join_texts, prefix_literal, quote, unquote
 from dragoman.conversation.parts import OURS, Extras, Opaque, Part
 from dragoman.conversation.provider_tools import CitationRange, FoundPage, GroundedSpan, ToolRun
 from dragoman.conversation.replies import Stop, Usage, sum_usage
@@ -332,7 +332,7 @@ class RoundWriter:
         """Another round follows."""
         self._joined.note_usage(self._usage)
         if self._joined.cites_whole:
-            self._joined.text += "".join([unquote(joined("", literals)) for literals in self._texts.values()])
+            self._joined.text += "".join([unquote(join_texts("", literals)) for literals in self._texts.values()])
         self._joined.last_round = self
 
     def finish(self, stopped: Stopped | None) -> None:
@@ -348,7 +348,7 @@ class RoundWriter:
         spans: list[GroundedSpan] = []
         before = self._joined.text
         for place, literals in self._texts.items():
-            text = unquote(joined("", literals))
+            text = unquote(join_texts("", literals))
             for page in [page for run in self._joined.runs for page in run.pages if page.url not in cited]:
                 start = text.find(page.url) if page.url and len(cited) < _MOST_CITED else -1
                 if start >= 0:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from dragoman.conversation.events import Cited, Event, Stopped, TextDelta
-from dragoman.conversation.literals import joined, unquote
+from dragoman.conversation.literals import join_texts, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.provider_tools import CitationRange, GroundedSpan
 from dragoman.dialects.dialect import Dialect
@@ -70,7 +70,7 @@ class PlacedCitations:
             self._texts[event.part].append(event.literal)
 
     def _text(self, part: int) -> str:
-        return unquote(joined("", self._texts.get(part, ())))
+        return unquote(join_texts("", self._texts.get(part, ())))
 
     def _place_all(self, event: Event) -> list[Event]:
         """Those that waited, in front of what ends their text."""

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.collect import arguments_of
 from dragoman.conversation.events import CallDelta, CallStarted, Event, ReasoningDelta, Signed, TextDelta
-from dragoman.conversation.literals import joined, unquote
+from dragoman.conversation.literals import join_texts, unquote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json, Part, Reasoning, Result, Text
 
@@ -135,7 +135,7 @@ class ReasoningCapture:
                 self._gather(self._thoughts.setdefault(event.part, []), event.literal)
         elif isinstance(event, CallStarted):
             if event.choice == 0:
-                plain = [Reasoning(text=Text(literal=joined("", one))) for one in self._thoughts.values()]
+                plain = [Reasoning(text=Text(literal=join_texts("", one))) for one in self._thoughts.values()]
                 self._calls[event.part] = (event.id, [*self._pending, *plain])
                 self._pending, self._thoughts = [], {}
                 self._names[event.part] = event.name
@@ -169,7 +169,7 @@ class ReasoningCapture:
         else:
             of_words = [*blocks, *self._pending, *of_words]
         if of_words:
-            kept[text_key(unquote(joined("", self._texts)), self._turn)] = tuple(of_words)
+            kept[text_key(unquote(join_texts("", self._texts)), self._turn)] = tuple(of_words)
         return kept
 
     def _keys(self, part: int) -> list[str]:
@@ -179,7 +179,7 @@ class ReasoningCapture:
         if not (self._drops_ids or is_counted):
             return [identity]
         (place, turn), name = self._turn(), self._names[part]
-        arguments = arguments_of(unquote(joined("", self._arguments.get(part, []))))
+        arguments = arguments_of(unquote(join_texts("", self._arguments.get(part, []))))
         own = call_key(identity, name, arguments) if is_counted else identity
         others = [place, turn] if self._drops_ids else [place]
         return [*dict.fromkeys([own, *[call_key(one, name, arguments) for one in others]])]
@@ -192,7 +192,7 @@ class ReasoningCapture:
             self._of_words.append(event.state)
         else:
             thought = self._thoughts.pop(event.part, None)
-            text = Text(literal=joined("", thought)) if thought else None
+            text = Text(literal=join_texts("", thought)) if thought else None
             self._pending.append(Reasoning(text=text, state=event.state, redacted=event.redacted, field=event.field))
 
     def _gather(self, literals: list[bytes], literal: bytes) -> None:

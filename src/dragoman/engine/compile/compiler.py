@@ -39,7 +39,7 @@ from dragoman.engine.compile.report import (
     without_spelling,
 )
 from dragoman.engine.compile.request_frames import form_body, with_passed
-from dragoman.engine.compile.unseen_content import unseen, unseen_content
+from dragoman.engine.compile.unseen_content import find_unseen, unseen_content
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
     HistoryChoice,
@@ -52,7 +52,7 @@ from dragoman.engine.history.compaction import UsedSummary, history_summary, put
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.result_clearing import clear_results
 from dragoman.engine.history.sent_prompts import SentBefore
-from dragoman.engine.history.sizes import bytes_per_token
+from dragoman.engine.history.sizes import estimate_bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
 from dragoman.engine.tool_runs.approvals import with_settled
 from dragoman.engine.tool_runs.kept_runs import restore_runs
@@ -272,7 +272,7 @@ class _Compilation:
         self.conversation = done.conversation
 
     def _bytes_per_token(self) -> float:
-        scale, history = bytes_per_token(self.conversation.messages, self.facts.model), self.options.history
+        scale, history = estimate_bytes_per_token(self.conversation.messages, self.facts.model), self.options.history
         return scale if history is None else scale / history.tokens_per_estimate
 
     def _sum_up(self, summary: UsedSummary) -> None:
@@ -444,7 +444,7 @@ class _Compilation:
         if not self.conversation.messages:
             require_any_message(self.ask, self.conversation, self.changes, self.target)
         if self.facts.drops:
-            self._enter(unseen_content, unseen(self.conversation, self.facts))
+            self._enter(unseen_content, find_unseen(self.conversation, self.facts))
         if self.seen & traits.OPAQUE and self.same:
             require_known_content(self.ask, self.target)
 

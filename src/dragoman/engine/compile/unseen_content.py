@@ -18,7 +18,7 @@ from dragoman.profiles.facts import Facts
 from dragoman.rules.rule import report_only
 
 
-def unseen(conversation: Conversation, facts: Facts) -> list[Note]:
+def find_unseen(conversation: Conversation, facts: Facts) -> list[Note]:
     """A note for each kind of content that this request has and the target leaves out, at the first place."""
     found = [_FINDERS[kind](conversation) for kind in facts.drops if kind in _FINDERS]
     return [note for note in found if note is not None]

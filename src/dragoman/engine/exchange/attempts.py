@@ -10,7 +10,7 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.lessons import Learnt
-from dragoman.wire.error_wording import FORM_SENTENCE, matched_part
+from dragoman.wire.error_wording import FORM_SENTENCE, cut_matched_part
 
 Kind = FailureKind
 
@@ -153,7 +153,7 @@ def _is_worth_retrying(failure: Failure) -> bool:
 def _names_form(failure: Failure) -> bool:
     """Whether a server that broke says what in the request it broke on. It would break on the same body again."""
     named = failure.kind is Kind.SERVER and failure.status == 500
-    return named and FORM_SENTENCE.search(matched_part(failure.message)) is not None
+    return named and FORM_SENTENCE.search(cut_matched_part(failure.message)) is not None
 
 
 def _leaves_doubt(failure: Failure, policy: RetryPolicy) -> bool:

@@ -28,7 +28,7 @@ LESSON = "careful"
 _REFUSES = Stance.REFUSES.value
 
 
-def proven_by_care(ask: Ask, target: Target, options: Options) -> Learnt | None:
+def find_proven_by_care(ask: Ask, target: Target, options: Options) -> Learnt | None:
     """The fewest doubtful facts of the target that give the careful body of this request when they are refusals."""
     client = client_of(ask, target, faithful=False)
     careful = compile_by(plan(target, client), ask, target, options).body

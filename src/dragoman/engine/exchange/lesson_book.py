@@ -59,7 +59,7 @@ def remember(
     )
     if learnt.tentative:
         return [_infer(alive, replace(new, facts=one), caller) for one in _apart(learnt.facts)]
-    before = believed([one for one in alive if one.name == learnt.lesson], caller, now)
+    before = merge_believed([one for one in alive if one.name == learnt.lesson], caller, now)
     return [replace(new, facts=merge(before, learnt.facts))]
 
 
@@ -85,7 +85,7 @@ def _path(facts: Patch) -> str:
     return f"{name}.{_path(value)}" if isinstance(value, dict) else name
 
 
-def believed(records: Iterable[LessonRecord], caller: str, now: float) -> Patch:
+def merge_believed(records: Iterable[LessonRecord], caller: str, now: float) -> Patch:
     """The facts that hold for a caller; what was learnt last wins."""
     facts: Patch = {}
     for record in sorted(records, key=_learnt):
@@ -106,7 +106,7 @@ class CorrectedTargets:
         self._known: dict[tuple[str, str], tuple[Target, Patch, Target]] = {}
 
     def correct(self, name: str, target: Target, records: Iterable[LessonRecord], caller: str, now: float) -> Target:
-        facts = believed(records, caller, now)
+        facts = merge_believed(records, caller, now)
         if not facts:
             return target
         known = self._known.get((name, caller))

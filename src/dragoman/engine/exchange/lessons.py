@@ -18,7 +18,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.engine.exchange import corrections
 from dragoman.engine.exchange.corrections import REFUSES, Patch, Recognised, fixed, most
 from dragoman.profiles.facts import Facts
-from dragoman.wire.error_wording import matched_part
+from dragoman.wire.error_wording import cut_matched_part
 from dragoman.wire.late_pattern import LatePattern
 
 
@@ -77,7 +77,7 @@ def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt 
 def _words(failure: Failure) -> str:
     """What a refusal says. Some providers put the sentence where the name of a field belongs, behind a general one."""
     text = f"{failure.message}: {failure.param}" if " " in failure.param else failure.message
-    return matched_part(text)
+    return cut_matched_part(text)
 
 
 def is_recognised(failure: Failure) -> bool:

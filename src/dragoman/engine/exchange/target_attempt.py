@@ -23,7 +23,7 @@ from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.compile.plan import expects_reasoning
 from dragoman.engine.compile.reasoning_restore import KeptParts, has_keys, issuer, keeps, keys, scope
 from dragoman.engine.exchange.caller_options import NOTHING_SET, USAGE_ASKED, CallerOptions
-from dragoman.engine.exchange.care import proven_by_care
+from dragoman.engine.exchange.care import find_proven_by_care
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, CacheHints, D, ShownReasoning
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import AttemptFailed, FoundSummary, Recall, Recalled
@@ -311,7 +311,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     def find_proven(self, ask: Ask, caller: CallerOptions) -> tuple[Learnt, ...]:
         """What an accepted request proves: the lessons that shaped it and that last, and what care was right about."""
         proven = tuple([one for one in self._find_needed(ask, caller) if one.lasting])
-        by_care = proven_by_care(ask, self.target, self.options(caller)) if self.refused is not None else None
+        by_care = find_proven_by_care(ask, self.target, self.options(caller)) if self.refused is not None else None
         return proven if by_care is None else (*proven, by_care)
 
     def _find_needed(self, ask: Ask, caller: CallerOptions) -> tuple[Learnt, ...]:

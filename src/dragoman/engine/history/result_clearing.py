@@ -15,7 +15,7 @@ from dragoman.conversation.changes import Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import Call, Part, Result, Text
-from dragoman.engine.history.sizes import fixed_size, result_size, size_of
+from dragoman.engine.history.sizes import count_fixed_bytes, result_size, size_of
 
 CLEARED = Text(b'"[Old tool result cleared]"')
 _STEP = 0.1
@@ -51,7 +51,7 @@ class _ClearingWalk:
         self._policy = policy
         self._limit = (policy.above_tokens or 0) * bytes_per_token
         self._least = max(policy.at_least * bytes_per_token, self._limit * _STEP)
-        self._total = fixed_size(conversation)
+        self._total = count_fixed_bytes(conversation)
         self._uses = 0
         self._recent: deque[_OldResult] = deque()
         self._old: list[_OldResult] = []

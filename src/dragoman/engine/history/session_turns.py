@@ -28,7 +28,7 @@ from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.history.prompt_digests import digest_each, digest_messages, digest_tools
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
-from dragoman.engine.history.sizes import bytes_per_token, fixed_size, size_of
+from dragoman.engine.history.sizes import count_fixed_bytes, estimate_bytes_per_token, size_of
 from dragoman.engine.routing.sessions import find_session
 from dragoman.profiles.facts import CachePlace, CacheQuestionForm, Facts, Stance
 from dragoman.profiles.prices import PER_MILLION, TokenPrice
@@ -395,8 +395,8 @@ def find_break(before: SentTurn, request: CompiledRequest, destination: Destinat
     after = _first_difference(before, request)
     if after is None:
         return None
-    sizes = [fixed_size(sent), *[size_of(message).total for message in sent.messages]]
-    scale = bytes_per_token(sent.messages, request.facts.model)
+    sizes = [count_fixed_bytes(sent), *[size_of(message).total for message in sent.messages]]
+    scale = estimate_bytes_per_token(sent.messages, request.facts.model)
     lost = int(min(before.tokens, sum(sizes) / scale) - sum(sizes[: after + 1]) / scale)
     return BrokenCache(after, lost, price_of(lost, destination.price)) if lost >= LEAST_TOKENS else None
 
@@ -423,8 +423,8 @@ def count_shared_tokens(before: SentTurn, request: CompiledRequest) -> int:
     if before.tools != (digest_tools(asked.tools) if asked.tools else b"") or ours == -1:
         return 0
     same = min(len(before.messages) if one is None else one for one in (ours, theirs))
-    size = fixed_size(sent) + sum([size_of(message).total for message in sent.messages[:same]])
-    return min(before.tokens, int(size / bytes_per_token(sent.messages, request.facts.model)))
+    size = count_fixed_bytes(sent) + sum([size_of(message).total for message in sent.messages[:same]])
+    return min(before.tokens, int(size / estimate_bytes_per_token(sent.messages, request.facts.model)))
 
 
 def blame(before: SentTurn, broken: BrokenCache, request: CompiledRequest) -> tuple[Change, ...]:

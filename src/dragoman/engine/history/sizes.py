@@ -18,7 +18,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Media, Opaque, Part, Plain, Reasoning, Refusal, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.engine.tokens.token_estimate import count_literal, texts_of
-from dragoman.profiles.tokenizers import TokenWeights, token_weights
+from dragoman.profiles.tokenizers import TokenWeights, find_token_weights
 
 BYTES_PER_TOKEN = 4
 MARKER = " [...truncated]"
@@ -47,14 +47,14 @@ def size_of(message: Message) -> Size:
     return Size(total, total - plain)
 
 
-def fixed_size(conversation: Conversation) -> int:
+def count_fixed_bytes(conversation: Conversation) -> int:
     """The bytes of the tools and of the answer's schema. They are sent with every turn and never cut."""
     form, tools = conversation.settings.response_format, conversation.tools
     schema = len(form.schema) if form is not None and form.schema is not None else 0
     return measure_tools(tools).total + schema if tools else schema
 
 
-def bytes_per_token(messages: Iterable[Message], model: str, most: int = SAMPLE) -> float:
+def estimate_bytes_per_token(messages: Iterable[Message], model: str, most: int = SAMPLE) -> float:
     """How many bytes of this conversation a token has, by its first texts; `most`: bytes that are looked at.
 
     A beginning that is as long as that is the same on every turn, and so is what was found in it. Of system texts only
@@ -72,7 +72,7 @@ def bytes_per_token(messages: Iterable[Message], model: str, most: int = SAMPLE)
             taken = _first_texts(message, left)
             left -= count_bytes((message,))
         texts += taken
-    return _density(b" ".join(texts), token_weights(model)) if texts else BYTES_PER_TOKEN
+    return _density(b" ".join(texts), find_token_weights(model)) if texts else BYTES_PER_TOKEN
 
 
 def _first_texts(message: Message, left: int) -> list[bytes]:
@@ -95,14 +95,14 @@ def _density(sample: bytes, weights: TokenWeights) -> float:
 def estimate_tokens(conversation: Conversation, model: str) -> float:
     """About how many tokens a request holds, before anything is known of how its model counts."""
     messages = conversation.messages
-    return (count_bytes(messages) + fixed_size(conversation)) / bytes_per_token(messages, model)
+    return (count_bytes(messages) + count_fixed_bytes(conversation)) / estimate_bytes_per_token(messages, model)
 
 
-def reserved_tokens(conversation: Conversation, known: KnownBeginning | None = None) -> int:
+def estimate_reserve(conversation: Conversation, known: KnownBeginning | None = None) -> int:
     """What a request reserves when it comes in, by its bytes alone; never zero. What is booked in the end replaces it,
     so nothing is counted for it. `known`: what is remembered of the conversation."""
     messages = conversation.messages
-    size = fixed_size(conversation)
+    size = count_fixed_bytes(conversation)
     if known is None:
         return (size + count_bytes(messages)) // BYTES_PER_TOKEN or 1
     return (size + count_bytes(messages[: known.opening]) + _sum_up(messages, known)) // BYTES_PER_TOKEN or 1

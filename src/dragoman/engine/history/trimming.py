@@ -17,8 +17,8 @@ from dragoman.engine.history.sizes import (
     BYTES_PER_TOKEN,
     MARKER,
     SAMPLE,
-    bytes_per_token,
-    fixed_size,
+    count_fixed_bytes,
+    estimate_bytes_per_token,
     is_plain,
     plain_size,
     size_of,
@@ -84,14 +84,14 @@ class TrimmedHistory(msgspec.Struct, frozen=True):
 
 def measure(conversation: Conversation, bytes_per_token: float = BYTES_PER_TOKEN, fixed_tokens: float = 0) -> Measured:
     messages = conversation.messages
-    fixed = fixed_size(conversation) + int(fixed_tokens * bytes_per_token)
+    fixed = count_fixed_bytes(conversation) + int(fixed_tokens * bytes_per_token)
     units, sizes = units_of(messages), sizes_of(messages)
     return Measured(messages, units, sizes, unit_costs(units, sizes), fixed, bytes_per_token)
 
 
 def measure_for(conversation: Conversation, request: TrimRequest, model: str) -> Measured:
     """A conversation measured as a model counts. No more of it is looked at than any request with a cut has."""
-    found = bytes_per_token(conversation.messages, model, _estimate_fewest(conversation, request.policy))
+    found = estimate_bytes_per_token(conversation.messages, model, _estimate_fewest(conversation, request.policy))
     return measure(conversation, found / request.tokens_per_estimate, request.fixed_tokens)
 
 
@@ -101,7 +101,7 @@ def _estimate_fewest(conversation: Conversation, policy: TrimPolicy) -> int:
     if not policy.window:
         return most
     opening = conversation.messages[: conversation.opening]
-    room = int(policy.window * policy.context_budget) - fixed_size(conversation)
+    room = int(policy.window * policy.context_budget) - count_fixed_bytes(conversation)
     return max(0, min(most, room - sum([size_of(message).total for message in opening])))
 
 

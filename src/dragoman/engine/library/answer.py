@@ -26,7 +26,7 @@ from dragoman.engine.answer.client_failures import render_failure, with_numbers
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.reasoning_restore import KeptParts
-from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.history.sizes import estimate_reserve
 from dragoman.wire.error_bodies import parse_failure
 
 JSON = "application/json"
@@ -182,5 +182,5 @@ def context_of(adapted: CompiledRequest, id: str, created: int) -> AnswerContext
         id=id or "req_" + blake2b(ask.source, digest_size=12).hexdigest(),
         include_usage=ask.include_usage,
         request=ask.members,
-        input_tokens=partial(reserved_tokens, ask.conversation, ask.known),
+        input_tokens=partial(estimate_reserve, ask.conversation, ask.known),
     )

@@ -24,13 +24,13 @@ from dragoman.engine.compile.evidence import RuleRun, evidence, watch_facts, wor
 from dragoman.engine.compile.plan import CERTAIN_CLIENT, Plan, client_of, plan
 from dragoman.engine.compile.refusal_places import find_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, without_spelling
-from dragoman.engine.compile.unseen_content import unseen, unseen_content
+from dragoman.engine.compile.unseen_content import find_unseen, unseen_content
 from dragoman.engine.library.adapt import BUILTIN, Request, as_bytes, choose, read
 from dragoman.engine.library.policy import Policy, check_kind, parse_doubt
 from dragoman.engine.tokens.token_estimate import estimate_request, may_exceed
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.doubts import Doubt
-from dragoman.profiles.models import known_window
+from dragoman.profiles.models import find_window
 from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules.rule import Rule
 from dragoman.wire.duplicate_keys import find_duplicates
@@ -234,7 +234,7 @@ def headline(rule: Rule) -> str:
 
 def _too_long(ask: Ask, target: Target) -> list[Finding]:
     """A warning, since the tokens are estimated."""
-    window = known_window(target.model, target.facts.context_window)
+    window = find_window(target.model, target.facts.context_window)
     if not window or not may_exceed(ask.conversation, window):
         return []
     tokens = estimate_request(ask.conversation)
@@ -247,7 +247,7 @@ def _too_long(ask: Ask, target: Target) -> list[Finding]:
 
 def _unseen(ask: Ask, conversation: Conversation, target: Target) -> list[Finding]:
     """What the target takes and leaves out of the prompt."""
-    changes = ReportBuilder(ask).entries(unseen_content, unseen(conversation, target.facts))
+    changes = ReportBuilder(ask).entries(unseen_content, find_unseen(conversation, target.facts))
     return [
         Finding(
             target.name, change.rule, change.at, change.did, change.loses, Severity.WARNING, did="nothing: it is sent"

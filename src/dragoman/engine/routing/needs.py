@@ -8,7 +8,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Media, Part, Result
-from dragoman.engine.history.sizes import BYTES_PER_TOKEN, count_bytes, fixed_size
+from dragoman.engine.history.sizes import BYTES_PER_TOKEN, count_bytes, count_fixed_bytes
 from dragoman.engine.routing.candidates import Candidate, LeftOut
 
 
@@ -22,7 +22,7 @@ class Needs(msgspec.Struct, frozen=True):
 
 
 def needs_of(conversation: Conversation) -> Needs:
-    size = count_bytes(conversation.messages) + fixed_size(conversation)
+    size = count_bytes(conversation.messages) + count_fixed_bytes(conversation)
     limit = conversation.settings.max_tokens or 0
     media = frozenset(kind for message in conversation.messages for kind in _media(message.parts))
     return Needs(size // BYTES_PER_TOKEN + limit, media, bool(conversation.tools))

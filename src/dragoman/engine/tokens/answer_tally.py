@@ -8,7 +8,7 @@ from dragoman.conversation.events import CallStarted, Delta, Ended, Event, Media
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.shared.streamed_text import StreamedText
 from dragoman.engine.tokens.token_estimate import count_literal
-from dragoman.profiles.tokenizers import token_weights
+from dragoman.profiles.tokenizers import find_token_weights
 
 _SILENT = frozenset({Started, Stopped, Used, Ended})
 """What every answer has, and says nothing."""
@@ -36,7 +36,7 @@ class AnswerTally:
     )
 
     def __init__(self, model: str) -> None:
-        self._weights = token_weights(model)
+        self._weights = find_token_weights(model)
         self._held: list[bytes] = []  # literals: they lose their quotes if they are counted
         self._size = 0
         self._count = 0.0

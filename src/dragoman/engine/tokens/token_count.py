@@ -43,7 +43,7 @@ def parse_count_request(
 ) -> Ask:
     """The request that a client wants counted, which may be in another dialect. Raises RequestError."""
     check_body(body, limits)
-    counting = registry.token_count(dialect)
+    counting = registry.find_token_count(dialect)
     foreign = counting.parse_foreign(body)
     if foreign is not None:
         check_body(foreign, limits)
@@ -81,7 +81,7 @@ def render_count(dialect: str, answer: bytes, figure: str) -> bytes | None:
         tokens = msgspec.json.decode(msgspec.json.decode(answer, type=dict[str, msgspec.Raw])[figure], type=int)
     except (msgspec.DecodeError, KeyError):
         return None
-    counting = registry.token_count(dialect)
+    counting = registry.find_token_count(dialect)
     return answer if figure == counting.figure and not counting.members else _render(counting, tokens)
 
 
@@ -93,7 +93,7 @@ def estimate_count(dialect: str, request: CompiledRequest, known: Calibration | 
     else:
         scale = known.scale()
         tokens = max(1, round(scale.fixed + scale.per_estimate * estimate_tokens(sent, model)))
-    return _render(registry.token_count(dialect), tokens)
+    return _render(registry.find_token_count(dialect), tokens)
 
 
 def _render(counting: TokenCount, tokens: int) -> bytes:

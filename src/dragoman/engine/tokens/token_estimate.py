@@ -15,7 +15,7 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call, Media, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.profiles.tokenizers import USUAL_WEIGHTS, TokenWeights, token_weights
+from dragoman.profiles.tokenizers import USUAL_WEIGHTS, TokenWeights, find_token_weights
 
 # No pattern looks around or repeats a repetition: each is linear in the text.
 _PIECE = re.compile(r"[^\W\d_]+|'(?:[sdmt]|ll|ve|re)\b|\d{1,3}|[^\w\s]+[\r\n]*|_+|[ \t]*[\r\n]+|[ \t]{2,}")
@@ -83,7 +83,7 @@ def estimate_request(conversation: Conversation, model: str = "") -> int:
     pieces = _texts(conversation)
     media = pieces.count(None)
     content = b" ".join([piece for piece in pieces if piece])
-    count = count_literal(content, token_weights(model))
+    count = count_literal(content, find_token_weights(model))
     return max(1, round(count) + media * _PER_MEDIA + len(conversation.messages) * _PER_MESSAGE)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from dragoman.dialects.dialect import MODEL, Job
-from dragoman.dialects.registry import dialect, served_paths
+from dragoman.dialects.registry import dialect, list_served_paths
 from dragoman.emulation.emulator_verdict import emulator_for
 from dragoman.emulation.reproducing_test import reproducing_test
 from dragoman.store.ledger_entry import Entry
@@ -80,7 +80,7 @@ def request_path(name: str, model: str, stream: bool) -> str:
     """Where clients of a dialect send their requests."""
     usual = [
         one
-        for one in served_paths(Job.GENERATE)
+        for one in list_served_paths(Job.GENERATE)
         if one.dialect.name == name and one.is_usual and one.endpoint.stream in (None, stream)
     ]
     path = usual[0].path.replace(MODEL, model) if usual else ""

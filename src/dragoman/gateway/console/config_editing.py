@@ -18,7 +18,7 @@ from dragoman.config.key_editing import write_file
 from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, read_text
 from dragoman.config.reference import json_schema
 from dragoman.config.yaml_tree import MAX_BYTES, parse_tree
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
 from dragoman.gateway.live_config import LiveConfig
 
@@ -99,7 +99,7 @@ def _find_fault(text: str, path: Path) -> str:
 
 def _names(live: LiveConfig) -> dict[str, tuple[str, ...]]:
     """What may stand in places of the file that the schema calls any text."""
-    known = known_names(live.profiles)
+    known = collect_names(live.profiles)
     return {
         "profile": tuple(sorted(known.profiles or ())),
         "rules": tuple(sorted(known.rules or ())),
@@ -130,7 +130,7 @@ def parse_config(live: LiveConfig, text: str) -> Loaded:
     text = _unmarked(path, text)
     beside = path.parent / ".env"
     variables, _ = read_environment(os.environ, [beside] if beside.is_file() else [])
-    known = known_names(live.profiles)
+    known = collect_names(live.profiles)
     loaded = parse(text, file=path.name, known=known, variables=variables, folder=path.parent)
     running = live.config
     if running.keys and not loaded.config.keys:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.registry import all_dialects
+from dragoman.dialects.registry import list_dialects
 from dragoman.gateway.callers import console_sessions
 from dragoman.gateway.callers.caller import Refused, Slot
 from dragoman.gateway.console import config_editing, key_states
@@ -65,7 +65,7 @@ async def show_session(request: ServedRequest) -> None:
         "setup": bool(services.live.setup_token),
         "bodies": "store" if config.store.keep_bodies else "memory" if services.records.recent.keeps else "",
         "models": len(config.models),
-        "dialects": {one.name: one.title for one in all_dialects()},
+        "dialects": {one.name: one.title for one in list_dialects()},
         "providers": list(config.providers) if caller.admin else [],
     }
     await _send(request, shown)

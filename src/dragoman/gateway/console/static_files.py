@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import msgspec
 
-from dragoman.dialects.registry import all_dialects
+from dragoman.dialects.registry import list_dialects
 from dragoman.gateway.callers.caller import nothing_at
 from dragoman.gateway.http.outbound import Headers
 from dragoman.gateway.served_request import ServedRequest
@@ -83,7 +83,7 @@ async def hello(request: ServedRequest) -> None:
     elif _HTML in accepted:
         await show_file(request, PAGE)
     else:
-        greetings = [one.greeting for one in all_dialects() if one.greeting and agent.startswith(one.client_agents)]
+        greetings = [one.greeting for one in list_dialects() if one.greeting and agent.startswith(one.client_agents)]
         await request.outbound.whole(200, greetings[0] if greetings else _HELP, None, _PLAIN)
 
 

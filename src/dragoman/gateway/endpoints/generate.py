@@ -23,7 +23,7 @@ from dragoman.engine.exchange.caller_options import NOTHING_SET, USAGE_ASKED, ca
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
-from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.history.sizes import estimate_reserve
 from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, NotContinued, recognise
 from dragoman.errors import DragomanError, RequestError
@@ -229,7 +229,7 @@ def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
         created=int(now),
         clock=time.time,
         began=now,
-        input_tokens=partial(reserved_tokens, ask.conversation, ask.known),
+        input_tokens=partial(estimate_reserve, ask.conversation, ask.known),
         id=record.id,
         include_usage=ask.include_usage,
         request=ask.members,
@@ -332,7 +332,9 @@ def _parse(
         ask = parse_ask(dialect, known.body, headers, limits, known=known, continues=continues)
     else:
         ask = parse_routed(at, known.body, headers, limits, known=known, continues=continues)
-    return ask, reserved_tokens(ask.conversation, ask.known) if caller.counts_tokens or caller.budget is not None else 0
+    return ask, estimate_reserve(
+        ask.conversation, ask.known
+    ) if caller.counts_tokens or caller.budget is not None else 0
 
 
 async def _find_model(services: Services, record: RequestRecord, body: bytes, at: Route | None) -> str:

@@ -18,7 +18,7 @@ from dragoman.gateway.models.model_names import find_lead, visible_names
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Stance, ThinkingForm
-from dragoman.profiles.models import known_output, known_window
+from dragoman.profiles.models import find_output_limit, find_window
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import Routes
 
@@ -96,8 +96,8 @@ def _able(listed: ListedModel, routes: Routes, client: str) -> ListedModel:
     able += ["vision"] * (facts.medium("image").inline is Stance.ACCEPTS)
     able += ["audio"] * (facts.medium("audio").inline is Stance.ACCEPTS)
     able += ["thinking"] * (facts.thinking is Stance.ACCEPTS and facts.thinking_form is not ThinkingForm.NONE)
-    window = listed.context_window or known_window(facts.model, facts.context_window) or None
-    most = known_output(facts.model, facts.output_limit) or None
+    window = listed.context_window or find_window(facts.model, facts.context_window) or None
+    most = find_output_limit(facts.model, facts.output_limit) or None
     return replace(listed, capabilities=tuple(able), context_window=window, output_limit=most)
 
 

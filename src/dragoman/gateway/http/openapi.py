@@ -13,7 +13,7 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import MODEL, PLACEHOLDER, TEXT, AnswerContext, Dialect
-from dragoman.dialects.registry import all_dialects
+from dragoman.dialects.registry import list_dialects
 from dragoman.engine.library.report_summary import ADDED_HEADER, CHANGES_HEADER, ID_HEADER, MODEL_HEADER
 from dragoman.gateway.routes import ANY_OBJECT, JSON_TYPE, ROUTES, SSE_TYPE, Access, ServedRoute
 from dragoman.gateway.served_request import ServedRequest
@@ -90,7 +90,7 @@ def _paths() -> dict[str, Any]:
 def describe_unserved() -> dict[str, Any]:
     """Paths of the vendors' APIs that get a refusal which says what to do; some of them only while `state` is off."""
     paths: dict[str, Any] = {}
-    for one in all_dialects():
+    for one in list_dialects():
         kept = _find_kept(one)
         for unserved in one.unserved:
             path, ids = _number_ids(one.prefixes[0] + unserved.path)

@@ -31,7 +31,7 @@ from dragoman.config.schema.log import Log, LogLevel
 from dragoman.config.validation import is_loopback, public_bind_refusal
 from dragoman.errors import DragomanError
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.config_names import known_names, own_profiles
+from dragoman.gateway.config_names import collect_names, own_profiles
 from dragoman.gateway.http import banner, open_files
 from dragoman.gateway.http.http_protocol import bounded_protocol, close_overdue
 from dragoman.gateway.http.restart_required import NewestConfig
@@ -85,7 +85,7 @@ class ServedFile(ConfigFile):
     """The configuration file, with the options of the command line, and with emulators if it has no providers."""
 
     def __init__(self, options: ServeOptions, profiles: Profiles) -> None:
-        super().__init__(options.path, known=known_names(profiles), process=os.environ, env_files=options.env_files)
+        super().__init__(options.path, known=collect_names(profiles), process=os.environ, env_files=options.env_files)
         self._options = options
         self.complete: Callable[[Loaded], Loaded] | None = None
 
@@ -240,7 +240,7 @@ def _serve(
     services = Services(loaded, file, start.profiles, check=check, alone=role is None, place=place)
     _redirect_server_log(services.records)
     shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
-    keyless = warn_of_keys(loaded.config, loaded.origins, known_names(start.profiles))
+    keyless = warn_of_keys(loaded.config, loaded.origins, collect_names(start.profiles))
     for warning in (*loaded.warnings, *keyless, *([shortage] if shortage is not None else [])):
         services.records.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
     started = None

@@ -12,7 +12,7 @@ from dragoman.config.schema.models import ModelRateLimits, WhenFull
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
-from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.history.sizes import estimate_reserve
 from dragoman.gateway.records.metrics import Metrics
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.rate_limits import KeyLimits, Limited, RateLimits
@@ -133,7 +133,7 @@ class ModelLimiter:
 def _estimate(limits: ModelRateLimits, ask: Ask) -> tuple[int, int]:
     """The tokens to book: input by estimate if it is limited, and the reserve for output."""
     counted = limits.input_tokens_per_minute is not None
-    tokens = reserved_tokens(ask.conversation, ask.known) if counted else 0
+    tokens = estimate_reserve(ask.conversation, ask.known) if counted else 0
     most = ask.conversation.settings.max_tokens
     return tokens, limits.output_reserve if most is None or most < 0 else min(most, limits.output_reserve)
 

@@ -17,7 +17,7 @@ from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.models.live_models import Entry
 from dragoman.gateway.services import Services
 from dragoman.profiles.families import families_of
-from dragoman.profiles.offers import offered_names
+from dragoman.profiles.offers import list_offered_names
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination, Lead
 
@@ -118,7 +118,7 @@ async def _offer(
     lists = await provider_lists(services, services.live.config.providers, seconds, credential)
     for provider, listed in lists.items():
         profile = services.live.config.providers[provider].profile or provider
-        known: Mapping[str, Entry | None] = listed or dict.fromkeys(offered_names(profile))
+        known: Mapping[str, Entry | None] = listed or dict.fromkeys(list_offered_names(profile))
         for name, entry in known.items():
             chosen = model_lookup.find_family(services.live.config, services.live.profiles, name, client)
             found.setdefault(name if chosen is not None and chosen.provider else f"{provider}/{name}", entry)
@@ -185,7 +185,7 @@ def _find_near(services: Services, caller: Caller, name: str) -> list[str]:
 def _list_offered(services: Services) -> Iterator[str]:
     """What the configured providers are known to run."""
     for name, provider in services.live.config.providers.items():
-        yield from offered_names(provider.profile or name)
+        yield from list_offered_names(provider.profile or name)
 
 
 def _askable(services: Services, caller: Caller) -> Iterator[str]:

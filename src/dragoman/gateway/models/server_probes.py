@@ -178,15 +178,15 @@ class ServerProbes(msgspec.Struct, eq=False):
 
     async def _ask(self, destination: HttpDestination) -> AskedServer:
         # Loaded with the first use, as the others above: most gateways know all their servers.
-        from dragoman.probe.asked_dialects import asked_dialect, asked_names
+        from dragoman.probe.asked_dialects import find_asked_dialect, list_asked
         from dragoman.probe.findings import FoundBy
         from dragoman.probe.live.asked_server import AskedServer, ask_server
         from dragoman.probe.live.probed_server import ProbedServer
 
         model = destination.target.model
-        if destination.target.dialect not in asked_names():
+        if destination.target.dialect not in list_asked():
             return AskedServer({}, (), FoundBy.ASKED, ended=f"nothing is asked in {destination.target.dialect}")
-        asked = asked_dialect(destination.target.dialect)
+        asked = find_asked_dialect(destination.target.dialect)
         path = asked.dialect.request_path(RenderOptions(model, False), "")
         server = ProbedServer(destination.url(path), model, self.sign(destination), asked)
         return await ask_server(server, self.connect(destination), self.budget, self.redact)

@@ -16,7 +16,7 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Answered
-from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.history.sizes import estimate_reserve
 from dragoman.engine.library.adapt import read
 from dragoman.gateway.callers.budgets import estimate_cost, hold
 from dragoman.gateway.callers.caller import Caller
@@ -70,7 +70,7 @@ async def ask_route(
     caller, budget = asked.caller, asked.caller.budget
     held = None
     if budget is not None:
-        cost = estimate_cost(caller, reserved_tokens(ask.conversation), route)
+        cost = estimate_cost(caller, estimate_reserve(ask.conversation), route)
         held = await hold(services.store.budgets, services.clocks, caller, budget, cost)
     context = AnswerContext(model=model, id=asked.id, created=int(time.time()))
     dispatch = services.dispatcher.open(ask, route, context, caller.name, credential=asked.credential)

@@ -33,7 +33,7 @@ from dragoman.engine.history.carried_summary import (
     summary_question,
 )
 from dragoman.engine.history.compaction import PrefixSummary, UsedSummary
-from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.history.sizes import estimate_reserve
 from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.gateway.callers.caller import Caller, Refused, begin_work
 from dragoman.gateway.callers.credentials import find_credential
@@ -157,7 +157,7 @@ async def answer_with_summary(
     way = compaction.ask.way
     assert way is not None
     if way is CompactionWay.THRESHOLD:
-        tokens = await work.run(partial(reserved_tokens, ask.conversation))
+        tokens = await work.run(partial(estimate_reserve, ask.conversation))
         if tokens <= compaction.ask.above:
             return False
     if not await work.run(partial(has_words, ask.conversation)):

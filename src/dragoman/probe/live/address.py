@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.registry import all_dialects
+from dragoman.dialects.registry import list_dialects
 from dragoman.errors import ProbeError
-from dragoman.probe.asked_dialects import AskedDialect, asked_dialect, asked_names
+from dragoman.probe.asked_dialects import AskedDialect, find_asked_dialect, list_asked
 from dragoman.probe.live.probed_server import ProbedServer
 from dragoman.upstream.transport.failures import TransportFailure
 from dragoman.upstream.transport.limits import Timeouts
@@ -61,7 +61,7 @@ async def find_server(sought: SoughtServer, transport: Transport, seconds: float
     search = _Search(transport, timeouts)
     nameless = ""
     for name in _in_order(sought):
-        asked = asked_dialect(name)
+        asked = find_asked_dialect(name)
         headers = sought.headers(name)
         for base in _bases(sought.url, asked):
             listing = await search.list_models(base + asked.dialect.models_path, headers)
@@ -82,9 +82,9 @@ async def find_server(sought: SoughtServer, transport: Transport, seconds: float
 
 def _in_order(sought: SoughtServer) -> Sequence[str]:
     """The dialects to try: the one that the address ends with, or those that are wanted, or all."""
-    wanted = sought.dialects or asked_names()
+    wanted = sought.dialects or list_asked()
     url = sought.url.rstrip("/")
-    ending = [name for name in wanted if url.endswith(_path(asked_dialect(name), sought.model))]
+    ending = [name for name in wanted if url.endswith(_path(find_asked_dialect(name), sought.model))]
     return ending[:1] or wanted
 
 
@@ -138,15 +138,15 @@ class _Search:
     async def nowhere(self, sought: SoughtServer) -> ProbeError:
         """What is there instead."""
         root = f"{urlsplit(sought.url).scheme}://{urlsplit(sought.url).netloc}"
-        for other in all_dialects():
+        for other in list_dialects():
             path = other.request_path(RenderOptions("model", False), "")
             tried = [Outgoing("POST", f"{root}{prefix}{path}", (), b"{}") for prefix in other.prefixes[:2]]
             answers = [await self._fetch(one) for one in tried]
             if any(status in _THERE and content.lstrip()[:1] in (b"{", b"[") for status, content in answers):
-                known = other.name in asked_names()
+                known = other.name in list_asked()
                 hint = f"give --dialect {other.name}" if known else "use a profile of that dialect"
                 return ProbeError(f"the server speaks {other.title}", at=sought.url, hint=hint)
-        paths = ", ".join(_path(asked_dialect(name), "MODEL") for name in sought.dialects or asked_names())
+        paths = ", ".join(_path(find_asked_dialect(name), "MODEL") for name in sought.dialects or list_asked())
         return ProbeError(f"the server serves none of {paths}", at=sought.url, hint="give the address with its path")
 
     async def _fetch(self, outgoing: Outgoing) -> tuple[int, bytes]:

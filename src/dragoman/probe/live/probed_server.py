@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.probe.asked_dialects import AskedDialect, asked_dialect
+from dragoman.probe.asked_dialects import AskedDialect, find_asked_dialect
 from dragoman.upstream.refusals import transport_failure
 from dragoman.upstream.transport.failures import TooLarge, TransportFailure
 from dragoman.upstream.transport.incoming import Incoming
@@ -33,7 +33,7 @@ class ProbedServer(msgspec.Struct, frozen=True):
     model: str
     headers: tuple[tuple[str, str], ...] = ()
     """With the key."""
-    asked: AskedDialect = msgspec.field(default_factory=asked_dialect)
+    asked: AskedDialect = msgspec.field(default_factory=find_asked_dialect)
 
     def outgoing(self, body: Mapping[str, Any]) -> Outgoing:
         wire = self.asked.dialect

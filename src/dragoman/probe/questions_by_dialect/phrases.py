@@ -12,7 +12,7 @@ from dragoman.probe.question import JsonObject, Outcome, Question, Topic
 from dragoman.probe.questions_by_dialect import message_turns
 from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA
 from dragoman.profiles.fact_questions import Asked
-from dragoman.profiles.facts import declarations, declared_questions
+from dragoman.profiles.facts import declarations, list_questions
 
 Turns = tuple[JsonObject, ...]
 _USUAL = {"user": "Hi", "assistant": "Hello.", "system": "Be brief."}
@@ -140,7 +140,7 @@ def questions_of_facts(say: Phrases) -> dict[Topic, tuple[Question, ...]]:
     about = declarations()
     made = [
         _question(say, fact, str(about[fact].description), how, number)
-        for number, (fact, how) in enumerate(declared_questions().items())
+        for number, (fact, how) in enumerate(list_questions().items())
         if fact not in say.lacks
     ]
     return {topic: tuple(one for one in made if one.topic is topic) for topic in Topic}

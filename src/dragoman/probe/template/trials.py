@@ -18,7 +18,7 @@ from dragoman.probe.questions_by_dialect.message_turns import text
 from dragoman.probe.questions_by_dialect.phrases import Phrases, topic_of
 from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTS, REFUSES
 from dragoman.profiles.fact_questions import Asked
-from dragoman.profiles.facts import declarations, declared_questions
+from dragoman.profiles.facts import declarations, list_questions
 
 Body = dict[str, Any]
 
@@ -152,7 +152,7 @@ def declared_trials(known: Mapping[str, Any]) -> Iterator[Trial]:
     """The trials of the facts that are not known yet, as they declare them: a few conversations each, all of which the
     template must take."""
     about = declarations()
-    for fact, how in declared_questions().items():
+    for fact, how in list_questions().items():
         if fact in known or fact in _ASKED_OTHERWISE or not how.script:
             continue
         scripts = (_whole(how.script), *how.also)

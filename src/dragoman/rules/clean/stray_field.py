@@ -36,7 +36,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import EMPTY, joined, prefix_literal
+from dragoman.conversation.literals import EMPTY, join_texts, prefix_literal
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import (
     BESIDE,
@@ -151,7 +151,7 @@ def _state(kind: str, value: bytes, origin: Origin) -> Opaque | None:
 
 def _with_thoughts(parts: tuple[Part, ...], thoughts: Sequence[Reasoning]) -> tuple[Part, ...]:
     """The turn with its signed thinking first, in place of the same words without a proof."""
-    words = joined("", [thought.text.literal for thought in thoughts if thought.text is not None])
+    words = join_texts("", [thought.text.literal for thought in thoughts if thought.text is not None])
     others = [part for part in parts if type(part) is not Reasoning or part.text is None or part.text.literal != words]
     return (*thoughts, *others)
 

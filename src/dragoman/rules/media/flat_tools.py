@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
-from dragoman.conversation.literals import joined
+from dragoman.conversation.literals import join_texts
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.rules.context import Context
@@ -64,7 +64,7 @@ def _flatten(message: Message, names: dict[str, str], notes: list[Note], transla
         notes.append(Note("joined its parts into one text", message, loses=Loss.METADATA, before=message))
     if not texts:
         return []
-    return [replace(message, parts=(Text(joined("\n", texts)),), listed=False, hint=None)]
+    return [replace(message, parts=(Text(join_texts("\n", texts)),), listed=False, hint=None)]
 
 
 def _is_flat(message: Message, translated: bool) -> bool:

@@ -25,7 +25,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, Part, Result
 from dragoman.rules.context import Context
-from dragoman.rules.part_words import in_words
+from dragoman.rules.part_words import put_in_words
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -49,7 +49,7 @@ def many_media(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
 
     def take_out(message: Message, part: Part) -> Swap | None:
-        return in_words(part) if type(part) is Media and id(part) in surplus else None
+        return put_in_words(part) if type(part) is Media and id(part) in surplus else None
 
     return rewrite_parts(conversation, take_out, inside_results=True)
 

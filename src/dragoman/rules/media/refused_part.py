@@ -52,7 +52,7 @@ from dragoman.profiles.facts import Facts, Medium, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.known_fields import sees_beside
 from dragoman.rules.native_kinds import takes_block
-from dragoman.rules.part_words import LISTINGS, MARKS, THOUGHTS, block_words, in_words, read_text_file, with_article
+from dragoman.rules.part_words import LISTINGS, MARKS, THOUGHTS, block_words, put_in_words, read_text_file, with_article
 from dragoman.rules.rewriting import Swap, rewrite, rewrite_parts
 from dragoman.rules.rule import rule
 from dragoman.wire.json_reader import render_object, split_members
@@ -174,7 +174,7 @@ def _replace_media(message: Message, part: Media, context: Context) -> Swap | No
     facts = context.facts
     medium = facts.medium(part.kind.value)
     if context.translated and _is_empty(part.source):
-        return in_words(part)
+        return put_in_words(part)
     if not _is_refused(message.role, part, medium, facts, message.at == FIELD):
         if part.wire_form == BESIDE and not context.translated:
             return Swap((replace(part, wire_form=""),), "wrote an image as a part of the content", Loss.NOTHING)
@@ -184,7 +184,7 @@ def _replace_media(message: Message, part: Media, context: Context) -> Swap | No
         as_text = replace(part, source=plain)
         if not _is_refused(message.role, as_text, medium, facts, message.at == FIELD):
             return Swap((as_text,), "gave a document as its text", Loss.NOTHING)
-    return in_words(part)
+    return put_in_words(part)
 
 
 def _is_empty(source: Inline | Remote | Stored | Plain) -> bool:

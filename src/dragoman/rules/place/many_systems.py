@@ -33,7 +33,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import blank, joined
+from dragoman.conversation.literals import blank, join_texts
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import observe_message
@@ -85,6 +85,6 @@ def _join(leading: tuple[Message, ...], between: str, facts: Facts) -> Message:
         return apart
     if all(type(part) is Text for part in apart.parts):
         texts = [join_lines(message.parts) for message in leading]
-        one = Text(joined(between, [text for text in texts if not blank(text)]))
+        one = Text(join_texts(between, [text for text in texts if not blank(text)]))
         return replace(with_members(leading), parts=(one,), listed=False)
     return apart

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import SYSTEM_ROLES
-from dragoman.conversation.literals import EMPTY, joined, quote
+from dragoman.conversation.literals import EMPTY, join_texts, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.profiles.facts import Stance
@@ -84,7 +84,7 @@ def _join_texts(parts: Sequence[Part], between: Callable[[Text, Text], str]) -> 
     whole = texts[:1]
     for text in texts[1:]:
         whole += [Text(quote(between(whole[-1], text))), text]
-    return whole[0] if len(whole) == 1 else Text(joined("", [part.literal for part in whole]))
+    return whole[0] if len(whole) == 1 else Text(join_texts("", [part.literal for part in whole]))
 
 
 def _separate_lines(before: Text, after: Text) -> str:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss
-from dragoman.conversation.literals import joined
+from dragoman.conversation.literals import join_texts
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Reasoning, Text
 from dragoman.rules.context import Context
@@ -42,7 +42,7 @@ def many_thoughts(message: Message, context: Context) -> Edit | None:
     if len(thoughts) < 2 or len({part.field for part in thoughts}) == len(thoughts):
         return None
     texts = list(dict.fromkeys(part.text.literal for part in thoughts if part.text is not None))
-    one = replace(thoughts[0], text=Text(joined("\n", texts)))
+    one = replace(thoughts[0], text=Text(join_texts("\n", texts)))
     surplus = {id(part) for part in thoughts[1:]}
     parts = tuple(one if part is thoughts[0] else part for part in message.parts if id(part) not in surplus)
     return edit(replace(message, parts=parts), "put thinking into one field", thoughts[1])

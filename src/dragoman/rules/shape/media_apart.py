@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import joined
+from dragoman.conversation.literals import join_texts
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, Part, Result, Text
 from dragoman.rules.context import Context
@@ -82,7 +82,7 @@ def _put_apart(parts: tuple[Part, ...]) -> tuple[Part, ...]:
         return parts
     content = {id(part) for part in (*media, *texts)}
     at = next(place for place, part in enumerate(parts) if id(part) in content)
-    text = [Text(joined("\n", [part.literal for part in texts]))] if len(texts) > 1 else texts
+    text = [Text(join_texts("\n", [part.literal for part in texts]))] if len(texts) > 1 else texts
     rest = [part for part in parts[at:] if id(part) not in content]
     return (*parts[:at], *media, *text, *rest)
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from dragoman.conversation import traits
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
-from dragoman.conversation.literals import EMPTY, joined
+from dragoman.conversation.literals import EMPTY, join_texts
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.profiles.facts import Stance
@@ -82,14 +82,18 @@ def merge_run(run: list[Message], flat: bool = False) -> Message:
         return replace(first, parts=parts, span=len(parts))
     if all(len(message.parts) == 1 for message in run) and plain_text(parts):
         return replace(
-            first, parts=(Text(joined("\n\n", [part.literal for part in parts if type(part) is Text])),), listed=False
+            first,
+            parts=(Text(join_texts("\n\n", [part.literal for part in parts if type(part) is Text])),),
+            listed=False,
         )
     contents = [[part for part in message.parts if type(part) not in _ASIDE] for message in run]
     if flat and any(contents) and all(plain_text(texts) for texts in contents):
-        words = [joined("\n", [part.literal for part in texts if type(part) is Text]) for texts in contents if texts]
+        words = [
+            join_texts("\n", [part.literal for part in texts if type(part) is Text]) for texts in contents if texts
+        ]
         thoughts = [part for part in parts if type(part) is Reasoning]
         calls = [part for part in parts if type(part) is Call]
-        return replace(first, parts=(*thoughts, Text(joined("\n\n", words)), *calls), listed=False)
+        return replace(first, parts=(*thoughts, Text(join_texts("\n\n", words)), *calls), listed=False)
     listed = sum(map(len, contents)) > 1
     if not listed and len(parts) > 1:
         parts = tuple(part for part in parts if part != _SILENT)  # beside calls it is no content

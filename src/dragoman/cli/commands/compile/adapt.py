@@ -195,7 +195,7 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 def request_diff(request: bytes, adapted: CompiledRequest, source: str) -> Iterator[str]:
     """The lines of the diff between a request and what became of it."""
-    return unified_diff(*_sides(request, adapted, source))
+    return render_diff(*_sides(request, adapted, source))
 
 
 def print_diff(lines: Iterable[str]) -> None:
@@ -206,7 +206,7 @@ def print_diff(lines: Iterable[str]) -> None:
         click.echo(click.style(text, fg=_COLOURS.get(text[:1])) if coloured else text)
 
 
-def unified_diff(before: str, after: str) -> Iterator[str]:
+def render_diff(before: str, after: str) -> Iterator[str]:
     """The lines of a unified diff."""
     old, new = before.split("\n"), after.split("\n")
     if max(len(old), len(new)) > MAX_LINES:

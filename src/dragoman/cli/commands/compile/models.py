@@ -7,7 +7,7 @@ import click
 from dragoman.cli.inputs.compile_context import json_option
 from dragoman.cli.output.console import echo_json, print_table
 from dragoman.errors import OptionError, near_match
-from dragoman.profiles.offers import OfferedModel, all_offers, offered_models
+from dragoman.profiles.offers import OfferedModel, list_offered_models, list_offers
 
 _THINKS = {True: "yes", False: "no", None: "?"}
 
@@ -22,10 +22,10 @@ def models(provider: str | None, shape: str, as_json: bool) -> None:
     Prices are in US dollars for a million tokens. What is not known is left empty, or null in JSON. The list is data
     with date and source; a provider may run more. A gateway's own list is GET /v1/models.
     """
-    known = sorted({offer.profile for offer in all_offers()})
+    known = sorted({offer.profile for offer in list_offers()})
     if provider is not None and provider not in known:
         raise OptionError(f'no models are known of "{provider}". {near_match(provider, known)}')
-    found = offered_models(provider)
+    found = list_offered_models(provider)
     if as_json or shape == "json":
         echo_json(found)
         return

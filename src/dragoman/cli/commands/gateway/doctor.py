@@ -42,11 +42,11 @@ def _all_checks(given: GivenConfig, offline: bool, timeout: float) -> list[Check
     from dragoman.cli.checkup.machine import machine_checks
     from dragoman.cli.checkup.servers import server_checks
     from dragoman.config.load import profile_files
-    from dragoman.gateway.config_names import known_names, own_profiles
+    from dragoman.gateway.config_names import collect_names, own_profiles
     from dragoman.store.location import store_file
 
     path = given.file
-    found = look_at_configuration(path, given.env_files, known_names())
+    found = look_at_configuration(path, given.env_files, collect_names())
     config = found.loaded.config if found.loaded is not None else None
     checks = [*machine_checks(config), *found.checks]
     if found.loaded is None or offline:

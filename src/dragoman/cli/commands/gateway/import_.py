@@ -19,7 +19,7 @@ from dragoman.config.key_editing import write_file
 from dragoman.config.load import parse, read_text
 from dragoman.config.variables import Environment
 from dragoman.config.yaml_tree import parse_tree
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 
 files_argument = click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -107,7 +107,7 @@ def _write_translation(translate: Callable[[], Imported], origin: str, output: P
 
 def _check_translation(text: str, output: Path | None) -> None:
     try:
-        parse(text, file=output.name if output else "imported", known=known_names(), variables=Environment({}))
+        parse(text, file=output.name if output else "imported", known=collect_names(), variables=Environment({}))
     except InvalidConfig as error:
         click.echo(f"{error}\nCorrect the translation before you use it.", err=True)
         sys.exit(1)

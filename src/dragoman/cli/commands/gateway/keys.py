@@ -16,7 +16,7 @@ from dragoman.config.key_editing import UneditableLayout, add_key, remove_key, w
 from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, read_text
 from dragoman.config.schema.keys import ClientKey, Unpriced
 from dragoman.errors import OptionError
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 
 file_option = click.option(
     "--config",
@@ -131,7 +131,7 @@ def _load(text: str, path: Path) -> Loaded:
     """Parse the text as the gateway does."""
     beside = path.parent / ".env"
     variables, _ = read_environment(os.environ, [beside] if beside.is_file() else [])
-    return parse(text, file=path.name, known=known_names(), variables=variables, folder=path.parent)
+    return parse(text, file=path.name, known=collect_names(), variables=variables, folder=path.parent)
 
 
 def _limits(key: ClientKey) -> str:

@@ -17,7 +17,7 @@ from dragoman import __version__
 from dragoman.cli.output.console import print_note, print_table, printable
 from dragoman.conversation.failures import Failure
 from dragoman.errors import OptionError, ProbeError, near_match
-from dragoman.probe.asked_dialects import AskedDialect, asked_names
+from dragoman.probe.asked_dialects import AskedDialect, list_asked
 from dragoman.probe.check import Agreement, ComparedFact, compare_facts
 from dragoman.probe.findings import ProbeFinding, facts_found
 from dragoman.probe.inquiry import Inquiry, ProbeRequest
@@ -149,8 +149,8 @@ def check_overwriting(out: Path) -> None:
 
 
 def _find_wanted(where: str, model: str, dialect: str, key_env: str) -> _Wanted:
-    if dialect and dialect not in asked_names():
-        raise OptionError(f"nothing is asked in {dialect}. {near_match(dialect, asked_names())}", at="--dialect")
+    if dialect and dialect not in list_asked():
+        raise OptionError(f"nothing is asked in {dialect}. {near_match(dialect, list_asked())}", at="--dialect")
     if "://" in where:
         key = _key((key_env,)) if key_env else ""
         sought = SoughtServer(where, model, lambda name: _usual_headers(name, key), (dialect,) if dialect else ())
@@ -176,7 +176,7 @@ def _key_headers(form: Key, key: str) -> Headers:
 def _wanted_target(where: str, model: str, key_env: str) -> _Wanted:
     target = Profiles().target(where if "/" in where else f"{where}/{model or '-'}")
     profile = target.profile
-    if target.dialect not in asked_names():
+    if target.dialect not in list_asked():
         raise ProbeError(f"{profile.name} speaks {target.dialect}, in which nothing is asked", at=where)
     url = os.environ.get(profile.url_env, "") if profile.url_env else ""
     if not (url or profile.url):

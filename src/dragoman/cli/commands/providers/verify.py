@@ -19,7 +19,7 @@ from dragoman.config.environment_providers import find_missing_keys
 from dragoman.config.load import Loaded
 from dragoman.errors import OptionError
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.config_names import known_names
+from dragoman.gateway.config_names import collect_names
 from dragoman.verification.page import is_good, render_page
 from dragoman.verification.profile_patch import find_patch
 from dragoman.verification.run_state import RunState, TargetRun, parse_state, render_state
@@ -105,7 +105,7 @@ def _usual_targets(gateway: Gateway) -> tuple[str, ...]:
     from dragoman.emulation.emulator_fallback import MODELS
 
     config = gateway.services.live.config
-    keyless = find_missing_keys(config, {}, known_names())
+    keyless = find_missing_keys(config, {}, collect_names())
     found = tuple(
         f"{name}/{MODELS[profile][0]}"
         for name, one in config.providers.items()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import click
 import msgspec
 
-from dragoman.cli.inputs.state_access import Forgotten, GatewayState, key_option, known_lessons, state_options
+from dragoman.cli.inputs.state_access import Forgotten, GatewayState, key_option, list_lessons, state_options
 from dragoman.cli.output.console import print_table
 from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.store.exchange_state import forget_lessons
@@ -35,7 +35,7 @@ def lessons(
     if forget:
         click.echo(f"{_forget(state, chosen)} forgotten")
         return
-    found = known_lessons(state)
+    found = list_lessons(state)
     _show([one for one in found if all(getattr(one, field) == value for field, value in chosen.items())], as_json)
 
 

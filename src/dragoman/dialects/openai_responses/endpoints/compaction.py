@@ -18,7 +18,7 @@ from dragoman.dialects.contracts.compaction import (
     OpenSummary,
 )
 from dragoman.dialects.openai_responses.answer_render import render_usage
-from dragoman.dialects.openai_responses.endpoints.stored_answers import identified, own_items
+from dragoman.dialects.openai_responses.endpoints.stored_answers import identify_item, own_items
 from dragoman.dialects.shared.parsing import open_body, parse_model
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
@@ -122,7 +122,7 @@ def _render_answer(id: str, body: bytes, item: Json, usage: Usage, now: int) -> 
     """The user's messages, and the item."""
     members = open_body(body).members
     given: list[dict[str, Any]] = [msgspec.json.decode(one) for one in own_items(members)]
-    asked = [identified(one, at) for at, one in enumerate(given) if one.get("role") == "user"]
+    asked = [identify_item(one, at) for at, one in enumerate(given) if one.get("role") == "user"]
     shown: list[Any] = [*asked, Raw(item)]
     answer = {"id": id, "object": "response.compaction", "created_at": now, "output": shown}
     return msgspec.json.encode({**answer, "usage": Raw(render_usage(usage))})

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredTurn
-from dragoman.dialects.openai_responses.endpoints.stored_answers import identified, render_page, turn_items
+from dragoman.dialects.openai_responses.endpoints.stored_answers import identify_item, render_page, turn_items
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list
 
@@ -59,13 +59,13 @@ def _render_deleted(id: str) -> bytes:
 
 def _all_items(turns: Sequence[StoredTurn]) -> Json:
     found = [msgspec.json.decode(item) for turn in turns for item in turn_items(turn)]
-    return msgspec.json.encode([identified(item, at) for at, item in enumerate(found)])
+    return msgspec.json.encode([identify_item(item, at) for at, item in enumerate(found)])
 
 
 def _without(turns: Sequence[StoredTurn], removed: frozenset[str]) -> tuple[StoredTurn, ...]:
     """One turn with all items but these. An item that came without an id has the one under which it is listed."""
     items = [item for turn in turns for item in turn_items(turn)]
-    left = [one for at, one in enumerate(items) if identified(msgspec.json.decode(one), at)["id"] not in removed]
+    left = [one for at, one in enumerate(items) if identify_item(msgspec.json.decode(one), at)["id"] not in removed]
     return (StoredTurn(render_list(left), b'{"output":[]}'),)
 
 

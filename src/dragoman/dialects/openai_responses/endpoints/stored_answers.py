@@ -275,7 +275,7 @@ def _render_deleted(id: str) -> bytes:
 
 def render_page(items: Json, query: Mapping[str, str]) -> bytes:
     """A page of what was sent. The newest come first, unless `order` says otherwise."""
-    listed = [identified(item, at) for at, item in enumerate(msgspec.json.decode(items, type=list[dict[str, Any]]))]
+    listed = [identify_item(item, at) for at, item in enumerate(msgspec.json.decode(items, type=list[dict[str, Any]]))]
     if query.get("order", "desc") != "asc":
         listed.reverse()
     ids = [item["id"] for item in listed]
@@ -289,7 +289,7 @@ def render_page(items: Json, query: Mapping[str, str]) -> bytes:
     return msgspec.json.encode({"object": "list", "data": page, "first_id": first, "last_id": last, "has_more": more})
 
 
-def identified(item: dict[str, Any], at: int) -> dict[str, Any]:
+def identify_item(item: dict[str, Any], at: int) -> dict[str, Any]:
     """An item as the vendor lists it: with its type and an id."""
     kind = item.get("type", "message")
     content = item.get("content")

@@ -18,7 +18,7 @@ from dragoman.emulators.chat.openai.request_types import (
     unsupported_value,
     wrong_type,
 )
-from dragoman.emulators.chat.pairs import orphan_results, unanswered_calls
+from dragoman.emulators.chat.pairs import find_unanswered_calls, orphan_results
 from dragoman.emulators.chat.service import ChatRefusal
 from dragoman.emulators.provider import ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -183,7 +183,7 @@ def _may_lack_content(message: dict[str, Any]) -> bool:
 def check_pairs(request: ReceivedRequest) -> None:
     """Every call has its results directly after it, every result its call. Reports the first defect."""
     messages = request.body["messages"]
-    unanswered = next(unanswered_calls(messages), None)
+    unanswered = next(find_unanswered_calls(messages), None)
     orphan = next(orphan_results(messages), None)
     if unanswered is not None and (orphan is None or unanswered.at < orphan):
         sentence = (

@@ -14,7 +14,7 @@ import orjson
 from dragoman.emulators.anthropic.schemas import limit_refused, nodes
 from dragoman.emulators.chat.openai.messages import longest_id
 from dragoman.emulators.chat.openai.models import chat_model
-from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
+from dragoman.emulators.chat.pairs import after_opening, find_unanswered_calls, orphan_results, role
 from dragoman.emulators.chat.service import ChatRefusal, Check
 from dragoman.emulators.provider import ReceivedRequest
 from dragoman.emulators.signatures import check_signature, is_masked, split_route
@@ -139,7 +139,7 @@ def _check_gemini(messages: list[Any], model: str) -> None:
     if odd is not None:
         sentence = f"Invalid value at 'contents[{odd[0]}].parts[{odd[1]}].function_call.args'"
         raise _google_refusal(400, f"{sentence} (type.googleapis.com/google.protobuf.Struct)")
-    if next(orphan_results(messages), None) is not None or next(unanswered_calls(messages), None) is not None:
+    if next(orphan_results(messages), None) is not None or next(find_unanswered_calls(messages), None) is not None:
         sentence = (
             "the number of function response parts is equal to the number of function call parts of the function call"
         )
@@ -263,7 +263,7 @@ def claude_version(model: str) -> tuple[int, int]:
 
 
 def _check_claude_pairs(messages: list[Any]) -> None:
-    unanswered = next(unanswered_calls(messages), None)
+    unanswered = next(find_unanswered_calls(messages), None)
     if unanswered is not None:
         sentence = "`tool_use` ids were found without `tool_result` blocks immediately after"
         raise _anthropic_refusal(f"messages.{unanswered.at}: {sentence}: {', '.join(unanswered.missing)}.")
@@ -287,7 +287,7 @@ def _check_id_lengths(messages: list[Any], model: str) -> None:
 
 def _check_openai(messages: list[Any], model: str) -> None:
     _check_id_lengths(messages, model)
-    unanswered, orphan = next(unanswered_calls(messages), None), next(orphan_results(messages), None)
+    unanswered, orphan = next(find_unanswered_calls(messages), None), next(orphan_results(messages), None)
     if unanswered is None and orphan is None:
         return
     sentence = (
