@@ -28,8 +28,9 @@ $(VENV)/ready: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	@touch $@
 
-# Three workers for two cores: many tests wait for a socket or a clock.
-PYTEST = $(BIN)/python -m pytest $(TESTS) -n 3 --dist worksteal --hypothesis-profile=ci
+# Three workers for two cores: many tests wait for a socket or a clock. Bytecode is kept in the environment, whatever the
+# shell says of it: else each worker, and each program that a test starts, compiles all that it imports.
+PYTEST = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/bytecode $(BIN)/python -m pytest $(TESTS) -n 3 --dist worksteal --hypothesis-profile=ci
 
 test: $(VENV)/ready ## Run the tests, but for those that take long
 	$(PYTEST) -m 'not slow'
