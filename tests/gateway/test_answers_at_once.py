@@ -31,7 +31,6 @@ EMULATED = {
     "groq": "groq/llama-3.3-70b-versatile",
     "gemini-3": "gemini/gemini-3-flash-preview",
     "old-llama": "ollama-openai/llama3",
-    "routed": "openrouter/openai/gpt-4o-mini",
 }
 ANSWER = {
     "id": "msg_1",
